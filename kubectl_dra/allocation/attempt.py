@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.budgets import ATTEMPT, Budget
 from kubectl_dra.allocation.capacity import NOTHING, shortage
-from kubectl_dra.allocation.counters import CounterLedger, GroupLedger, Key, Table
+from kubectl_dra.allocation.counters import CounterLedger, CounterTableKey, GroupLedger, Table
 from kubectl_dra.allocation.errors import (
     AllocationCheck,
     AllocationError,
@@ -113,7 +113,7 @@ class Cycle(Struct):
     features: Features = field(default_factory=Features)
     defects: KnownDefects = field(default_factory=KnownDefects)
     rules: Sequence[DeviceTaintRule] = ()
-    available: dict[Key, Table] = field(default_factory=dict)
+    available: dict[CounterTableKey, Table] = field(default_factory=dict)
     groups: InUse = field(default_factory=dict)
     seen: dict[str, tuple[Node, NodePools]] = field(default_factory=dict)
     exact: ByIdentity[ResourceSlice, ResourceSlice] | None = None

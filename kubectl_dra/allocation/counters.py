@@ -14,7 +14,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import NO_GROUPS, Device, DeviceID, PoolID
 
 Table = dict[str, dict[str, Quantity]]
-Key = PoolID | str
+CounterTableKey = PoolID | str
 
 
 class CounterShortage(Struct, frozen=True):
@@ -57,14 +57,14 @@ class CounterLedger:
 
     def __init__(
         self,
-        available: dict[Key, Table],
+        available: dict[CounterTableKey, Table],
         state: AllocatedState,
         defects: KnownDefects,
         groups: GroupLedger | None = None,
     ) -> None:
         self._available = available
-        self._charged: dict[Key, Table] = {}
-        self._overdrawn: dict[Key, bool] = {}
+        self._charged: dict[CounterTableKey, Table] = {}
+        self._overdrawn: dict[CounterTableKey, bool] = {}
         self._state = state
         self._defects = defects
         self._groups = groups
@@ -106,7 +106,7 @@ class CounterLedger:
             self._groups.leave(pool)
         _apply(self._charged.setdefault(self.key(pool), {}), device, -1)
 
-    def key(self, pool: Pool) -> Key:
+    def key(self, pool: Pool) -> CounterTableKey:
         """The key of the pool's counters. If keyed by name alone, drivers that use one name share them."""
         return pool.id.name if self._defects.counters_keyed_by_pool_name else pool.id
 
@@ -125,7 +125,7 @@ class CounterLedger:
         known = self._available.get(self.key(pool))
         return available_counters(pool, self._state, self._defects) if known is None else known
 
-    def charges(self) -> tuple[tuple[Key, str, str, int], ...]:
+    def charges(self) -> tuple[tuple[CounterTableKey, str, str, int], ...]:
         """What this attempt has charged, as (key, counter set, counter, nano units), without zeros."""
         return tuple(
             sorted(
@@ -137,11 +137,11 @@ class CounterLedger:
             )
         )
 
-    def copy(self) -> dict[Key, Table]:
+    def copy(self) -> dict[CounterTableKey, Table]:
         """The current charges, for ``restore``."""
         return {key: {name: dict(counters) for name, counters in table.items()} for key, table in self._charged.items()}
 
-    def restore(self, charged: dict[Key, Table]) -> None:
+    def restore(self, charged: dict[CounterTableKey, Table]) -> None:
         """Set the charges to an earlier ``copy``."""
         self._charged = {
             key: {name: dict(counters) for name, counters in table.items()} for key, table in charged.items()

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.allocation.capacity import NOTHING
 from kubectl_dra.allocation.constraints import attribute_of
-from kubectl_dra.allocation.counters import CounterLedger, Key, Table
+from kubectl_dra.allocation.counters import CounterLedger, CounterTableKey, Table
 from kubectl_dra.allocation.errors import AllocationError
 from kubectl_dra.allocation.request import Alternative, PreparedClaim
 from kubectl_dra.allocation.search import Search
@@ -116,7 +116,7 @@ class Problem:
         )
         self.components: list[Component | None] = [None] * len(context.candidates)
         self.by_value = False
-        self.tables: dict[Key, Table] = {}
+        self.tables: dict[CounterTableKey, Table] = {}
         self._find_components(ledger)
         self._find_traces()
         self._find_classes()

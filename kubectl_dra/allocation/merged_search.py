@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.budgets import COMPARED_PER_STEP, COUNTING_STEPS, KNOWN_STEPS, SCHEDULER_STEPS
-from kubectl_dra.allocation.counters import CounterLedger, Key, Table
+from kubectl_dra.allocation.counters import CounterLedger, CounterTableKey, Table
 from kubectl_dra.allocation.errors import SearchBudgetExceeded
 from kubectl_dra.allocation.interchangeable import FAILS, IRRELEVANT, NEVER, Component, Problem
 from kubectl_dra.allocation.request import Alternative, PreparedClaim
@@ -26,6 +26,7 @@ from kubectl_dra.allocation.too_few import impossible
 from kubectl_dra.api.claims import ResourceClaim
 
 HELD = "held"
+"""State of a device that is held already, for requests without admin access."""
 MEMORY = 8_000_000
 """Largest total of numbers in the remembered steps, about 64 MB."""
 
@@ -78,7 +79,7 @@ class Remembered(Struct, frozen=True):
 
     outcome: SearchOutcome
     steps: int
-    charged: dict[Key, Table] | None = None
+    charged: dict[CounterTableKey, Table] | None = None
 
 
 class MergedSearch(Search):

@@ -145,11 +145,11 @@ class Cost(NamedTuple):
 
 GENERIC = Cost()
 
-Path = tuple[str, ...]
+ValuePath = tuple[str, ...]
 """The path to a value, such as ``("device", "attributes", "@values", "model")``."""
 
 
-def device_sizes(path: Path) -> Size | None:
+def device_sizes(path: ValuePath) -> Size | None:
     """Largest size of the value at ``path``, starting from ``device``; None where Kubernetes assumes nothing.
 
     A capacity selected by field (``device.capacity[d].memory``) is unbounded, although one selected by index
@@ -161,7 +161,7 @@ def device_sizes(path: Path) -> Size | None:
 
 
 _ENTRIES = Size(0, MAX_DEVICE_ENTRIES)
-_ASSUMED: dict[Path, Size] = {
+_ASSUMED: dict[ValuePath, Size] = {
     ("device",): fixed(0),
     ("device", "driver"): Size(0, MAX_DRIVER),
     ("device", "allowMultipleAllocations"): Size(0, 1),
@@ -199,7 +199,7 @@ class Trail:
         memory[length] = step
         return Trail(memory, length + 1)
 
-    def steps(self) -> Path:
+    def steps(self) -> ValuePath:
         return tuple(self._memory[: self._length])
 
 

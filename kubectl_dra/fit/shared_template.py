@@ -9,10 +9,11 @@ from msgspec import Struct
 
 from kubectl_dra.api.claims import ResourceClaimTemplate
 from kubectl_dra.api.codec import ConversionError, claim_spec_from_v1, reshaped
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cluster.kinds import is_namespaced
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import Change, Path, Set, fields_at
+from kubectl_dra.manifests.changes import Change, Set, fields_at
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.objects import ManifestObject, objects
@@ -32,7 +33,7 @@ class SharedTemplate(Struct, frozen=True):
     spec: Mapping[str, Any]
     document: Document | None
     namespace: str = ""
-    path: Path = ()
+    path: FieldPath = ()
     version: str = "v1"
 
     @property
@@ -113,7 +114,7 @@ def _shareable(template: SharedTemplate, title: str) -> SharedTemplate:
     return template
 
 
-def entries_of(documents: Sequence[Document]) -> Iterator[tuple[ManifestObject, Path, Mapping[str, Any]]]:
+def entries_of(documents: Sequence[Document]) -> Iterator[tuple[ManifestObject, FieldPath, Mapping[str, Any]]]:
     """The entries of ``resourceClaims`` of all pods of a manifest, with their places in its documents."""
     for item in objects(documents):
         for spec in pod_specs(item.object):

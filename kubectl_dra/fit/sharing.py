@@ -13,6 +13,7 @@ from msgspec import Struct
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import first_with
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.api.slices import Device
 from kubectl_dra.command import CommandLine
 from kubectl_dra.data.drivers import Driver, catalogue
@@ -30,7 +31,7 @@ from kubectl_dra.fit.sharing_amounts import (
     most_of,
     shared_capacity,
 )
-from kubectl_dra.manifests.changes import Change, Path, Set, fields_at
+from kubectl_dra.manifests.changes import Change, Set, fields_at
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.edits import with_changes
 
@@ -212,7 +213,7 @@ class SharingWriter(Struct, frozen=True):
         }
         return f"{text.rstrip()}\n---\n{yaml.safe_dump(whole, sort_keys=False)}"
 
-    def _edited(self, field: Path, value: Any, more: Mapping[Path, Any] = {}) -> str:
+    def _edited(self, field: FieldPath, value: Any, more: Mapping[FieldPath, Any] = {}) -> str:
         """With fields of the first request's ``exactly`` in the template."""
         spec = json.loads(json.dumps(self.template.spec))
         exactly = exactly_of(spec)
@@ -277,7 +278,7 @@ class SharingWriter(Struct, frozen=True):
                 f'device.attributes["{device.driver}"].?{name}.orValue("") == "{value}"' for name, value in profile
             ]
             kept = exactly_of(self.template.spec).get("selectors") or []
-            more: dict[Path, Any] = {("selectors",): [*kept, {"cel": {"expression": " && ".join(terms)}}]}
+            more: dict[FieldPath, Any] = {("selectors",): [*kept, {"cel": {"expression": " && ".join(terms)}}]}
             if UNITS in device.capacity:
                 more["capacity", "requests", UNITS] = "1"
             other = device_class if self.template.device_class not in self.classes_of(device) else ""

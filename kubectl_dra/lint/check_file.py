@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kubectl_dra.api.releases import GROUP, LIFECYCLES, Release
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.errors import FileError
 from kubectl_dra.lint.accepted import Suppression, may_have_comments, suppressions
 from kubectl_dra.lint.config import Selection
@@ -22,7 +23,7 @@ from kubectl_dra.lint.locate import Texts, excerpt, locate, path_text, plain, po
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.lint.rules import RULES, files
 from kubectl_dra.lint.rules.unchecked_kinds import NamedElsewhere, named_devices
-from kubectl_dra.manifests.changes import Path, value_at
+from kubectl_dra.manifests.changes import value_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each_document
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
 from kubectl_dra.manifests.kustomization import is_patch
@@ -290,7 +291,7 @@ def _duplicates(document: Document) -> Iterator[LocatedFinding]:
     from kubectl_dra.manifests.values import is_merge
 
     source = document.source
-    stack: list[tuple[Any, Path]] = [(document.root, ())]
+    stack: list[tuple[Any, FieldPath]] = [(document.root, ())]
     seen: set[int] = set()
     while stack:
         node, path = stack.pop()

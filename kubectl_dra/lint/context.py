@@ -12,8 +12,9 @@ from kubectl_dra.api.codec import VERSIONS, ConversionError, mismatch, reshaped
 from kubectl_dra.api.dra_fields import KINDS
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES
 from kubectl_dra.api.releases import GROUP, Release
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.lint.groups import shares_kind
-from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at
+from kubectl_dra.manifests.changes import fields_at, items_at, value_at
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.errors import CompileError
@@ -37,10 +38,10 @@ class ObjectPlace(NamedTuple):
 
     file: str
     document: int
-    path: Path = ()
+    path: FieldPath = ()
     bare: bool = False
 
-    def written(self, path: Path) -> Path:
+    def written(self, path: FieldPath) -> FieldPath:
         """The path in the document for a path in the item; the item itself if the path is not written."""
         if not self.bare:
             return (*self.path, *path)
@@ -136,7 +137,7 @@ class Item:
         return value_at(self.raw, ("spec", key))
 
     @property
-    def spec_path(self) -> Path:
+    def spec_path(self) -> FieldPath:
         """The path of ``spec``; in a ResourceClaimTemplate that of the claim's."""
         return ("spec", "spec") if self.kind == "ResourceClaimTemplate" else ("spec",)
 
@@ -256,7 +257,7 @@ class AssumedCluster(Struct, frozen=True, eq=False):
 class WrittenSelector(Struct, frozen=True):
     """A CEL selector of an item: its path (in v1's shape), its text, and the result of compiling it."""
 
-    path: Path
+    path: FieldPath
     expression: str
     program: Program | None
     error: CompileError | None
@@ -312,7 +313,7 @@ class Context:
         return self._spec
 
     @property
-    def spec_path(self) -> Path:
+    def spec_path(self) -> FieldPath:
         """The path of ``spec``."""
         return self.item.spec_path
 
@@ -335,7 +336,7 @@ class Context:
         return self._selectors
 
 
-def compiled_selectors(texts: Iterable[tuple[Path, str]], target: AssumedCluster) -> Iterator[WrittenSelector]:
+def compiled_selectors(texts: Iterable[tuple[FieldPath, str]], target: AssumedCluster) -> Iterator[WrittenSelector]:
     """Selectors with what compiling them gives."""
     for path, expression in texts:
         result = compile_selector(expression, target)
@@ -358,12 +359,12 @@ def once(find: Callable[[Context], T]) -> Callable[[Context], T]:
     return known
 
 
-def selector_texts(raw: Mapping[str, Any], spec_path: Path) -> Iterator[tuple[Path, str]]:
+def selector_texts(raw: Mapping[str, Any], spec_path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
     """Paths and texts of the CEL expressions of an object in v1's shape: every ``cel.expression`` below spec."""
     yield from _expressions(value_at(raw, spec_path), spec_path)
 
 
-def _expressions(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+def _expressions(value: Any, path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
     if isinstance(value, dict):
         for key, below in value.items():
             if key == "cel" and isinstance(below, dict):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.lint.accepted import apply
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, classes_not_given, not_given
 from kubectl_dra.lint.check_file import FileResult, Job, check_file, comment_findings, rules_for, run_rules, wanted
@@ -21,7 +22,6 @@ from kubectl_dra.lint.fixes import UNREADABLE
 from kubectl_dra.lint.locate import Texts, locate, plain
 from kubectl_dra.lint.rules import BY_CODE, files
 from kubectl_dra.lint.rules.server_rejections import UNDECODED
-from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.inputs import Input
 
 if TYPE_CHECKING:
@@ -315,7 +315,7 @@ def _remaining(result: FileResult, findings: list[LocatedFinding], job: Job) -> 
 
 def _told_once(findings: Sequence[LocatedFinding]) -> Iterator[LocatedFinding]:
     """The findings of a file without those of which another one, that is not milder, tells the cause."""
-    causes: dict[tuple[int, Path, str], int] = {}
+    causes: dict[tuple[int, FieldPath, str], int] = {}
     for finding in findings:
         place = (finding.document, finding.path, finding.code)
         severity = SEVERITIES.index(finding.severity)

@@ -9,7 +9,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kubectl_dra.api.releases import Release
-from kubectl_dra.manifests.changes import Change, Path
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import Change
 
 if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Gap
@@ -57,7 +58,7 @@ class LintFinding(Struct, frozen=True):
 
     code: str
     severity: Severity
-    path: Path
+    path: FieldPath
     message: str
     fix: Fix | None = None
     cel: tuple[int, int] | None = None
@@ -102,8 +103,8 @@ class LocatedFinding(Struct, frozen=True):
     detail: str = ""
     excerpt: str = ""
     document: int = 0
-    path: Path = ()
-    root: Path = ()
+    path: FieldPath = ()
+    root: FieldPath = ()
     changes: tuple[Change, ...] = ()
     lines: tuple[int, ...] = ()
     command: str = ""

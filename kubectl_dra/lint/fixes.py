@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.finding import LocatedFinding, Safety
-from kubectl_dra.manifests.changes import Change, EditRefused, Path, Splice, changed
+from kubectl_dra.manifests.changes import Change, EditRefused, Splice, changed
 from kubectl_dra.manifests.documents import Document, Skipped, each_document, parse
 from kubectl_dra.manifests.edits import Edit, edits_of, verified
 from kubectl_dra.manifests.files import Rewritten
@@ -121,7 +122,7 @@ def _planned(
     plans: list[_Plan] = []
     failed: list[tuple[LocatedFinding, str]] = []
     edits: list[Edit] = []
-    spliced: set[tuple[int, Path]] = set()
+    spliced: set[tuple[int, FieldPath]] = set()
     for finding in waiting:
         try:
             own = edits_of(by_index[finding.document], finding.changes)

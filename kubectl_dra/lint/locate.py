@@ -9,12 +9,13 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.context import Item
 from kubectl_dra.lint.finding import AsWritten, LintFinding, LocatedFinding
 from kubectl_dra.lint.fixes import obstacle
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Change, Path, Set, below, value_at
+from kubectl_dra.manifests.changes import Change, Set, below, value_at
 from kubectl_dra.manifests.documents import Document, Skipped, each_document
 from kubectl_dra.manifests.inputs import Input, read
 from kubectl_dra.manifests.places import source_offsets
@@ -30,7 +31,7 @@ _TOKEN: Final = re.compile(
 )
 
 
-def written_path(raw: Mapping[str, Any], path: Path) -> Path:
+def written_path(raw: Mapping[str, Any], path: FieldPath) -> FieldPath:
     """The path in the manifest's own shape for one that may be v1's: without ``exactly``, with ``basic``.
 
     A path that is already the manifest's own stays.
@@ -60,7 +61,7 @@ def _has(value: Any, key: str) -> bool:
 
 
 def position_of(
-    document: Document, path: Path, cel: tuple[int, int] | None = None, on_key: bool = False
+    document: Document, path: FieldPath, cel: tuple[int, int] | None = None, on_key: bool = False
 ) -> SourcePosition:
     """The exact span of what a path leads to.
 
@@ -108,7 +109,7 @@ def token_range(expression: str, offset: int) -> tuple[int, int]:
     return (offset, offset + 1) if match is None else match.span()
 
 
-def enclosing_lines(document: Document, path: Path) -> Iterator[tuple[int, int]]:
+def enclosing_lines(document: Document, path: FieldPath) -> Iterator[tuple[int, int]]:
     """(line, depth) where each part of the path begins, from the root (depth 0) inward."""
     for depth in range(len(path) + 1):
         if document.nodes(path[:depth]) is None:
@@ -190,7 +191,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
 
 @lru_cache(4096)
-def path_text(path: Path) -> str:
+def path_text(path: FieldPath) -> str:
     """A path as Kubernetes writes it: ``spec.devices.requests[0].name``."""
     out: list[str] = []
     for part in path:

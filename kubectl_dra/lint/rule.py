@@ -7,10 +7,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from kubectl_dra.api.releases import EVERY, Releases
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.data import code_pages
 from kubectl_dra.data.code_pages import CodePage
 from kubectl_dra.lint.finding import Fix, LintFinding, Safety, Severity
-from kubectl_dra.manifests.changes import Path
 
 if TYPE_CHECKING:
     from kubectl_dra.lint.context import Context, Item
@@ -118,7 +118,7 @@ class Rule:
 
     def finding(
         self,
-        path: Path,
+        path: FieldPath,
         message: str,
         *,
         fix: Fix | str | None = None,

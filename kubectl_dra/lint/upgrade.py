@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from kubectl_dra.api.releases import Release, gate_default, known_gates
-from kubectl_dra.manifests.changes import Path
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.objects import ObjectKey
 
 if TYPE_CHECKING:
     from kubectl_dra.scheduling.release_changes import Deciding
@@ -45,9 +46,7 @@ class DifferentAnswers(Struct, frozen=True):
     deciding: Deciding | None = None
 
 
-ObjectKey = tuple[str, str, str]
-"""Kind, namespace and name."""
-WrittenAt = tuple[str, int, Path]
+WrittenAt = tuple[str, int, FieldPath]
 """The file, the document in it, and the path inside the document."""
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.errors import FileError
 from kubectl_dra.lint.context import items
 from kubectl_dra.lsp.cursor import Cursor
-from kubectl_dra.manifests.changes import Path, items_at
+from kubectl_dra.manifests.changes import items_at
 from kubectl_dra.manifests.documents import Skipped, each_document
 from kubectl_dra.manifests.objects import ManifestObject, object_key, objects
 from kubectl_dra.manifests.source import Source, SourcePosition
@@ -16,7 +17,7 @@ from kubectl_dra.manifests.workloads import pod_specs
 
 CLAIM_FIELDS: Final = {"resourceClaimTemplateName": "ResourceClaimTemplate", "resourceClaimName": "ResourceClaim"}
 """The kinds that an entry of a pod's ``resourceClaims`` names, by field."""
-_BODIES: Final[dict[str, Path]] = {
+_BODIES: Final[dict[str, FieldPath]] = {
     "ResourceClaim": ("spec", "devices", "requests"),
     "ResourceClaimTemplate": ("spec", "spec", "devices", "requests"),
 }

@@ -7,8 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-Path = tuple[str | int, ...]
-"""Keys and list indices from the root of an object."""
+from kubectl_dra.api.schema import FieldPath
 
 
 class EditRefused(Exception):
@@ -18,42 +17,42 @@ class EditRefused(Exception):
 class Set(Struct, frozen=True):
     """Set the value at ``path``. A missing key is added; its parent must exist."""
 
-    path: Path
+    path: FieldPath
     value: Any
 
 
 class Append(Struct, frozen=True):
     """Append an item to the list at ``path``."""
 
-    path: Path
+    path: FieldPath
     value: Any
 
 
 class Delete(Struct, frozen=True):
     """Delete the key or list item at ``path``, with its value. ``comments`` are lines that take its place."""
 
-    path: Path
+    path: FieldPath
     comments: tuple[str, ...] = ()
 
 
 class Clear(Struct, frozen=True):
     """Delete all items of the list at ``path``, which stays. ``comments`` are lines that stay above it."""
 
-    path: Path
+    path: FieldPath
     comments: tuple[str, ...] = ()
 
 
 class Rename(Struct, frozen=True):
     """Rename the last key of ``path`` to ``key``; its value stays."""
 
-    path: Path
+    path: FieldPath
     key: str
 
 
 class Wrap(Struct, frozen=True):
     """Move the ``fields`` of the mapping at ``path`` into a new mapping ``key`` inside it: flat requests to exactly."""
 
-    path: Path
+    path: FieldPath
     key: str
     fields: tuple[str, ...]
 
@@ -61,20 +60,20 @@ class Wrap(Struct, frozen=True):
 class Unwrap(Struct, frozen=True):
     """Move the entries of the mapping at ``path`` up beside its key, and delete the key: ``basic`` of older devices."""
 
-    path: Path
+    path: FieldPath
 
 
 class Enclose(Struct, frozen=True):
     """Move the value at ``path`` into a new mapping in its place, under ``key``: quantities of v1alpha3."""
 
-    path: Path
+    path: FieldPath
     key: str
 
 
 class Splice(Struct, frozen=True):
     """Replace the characters ``start`` to ``end`` (code points) of the text at ``path`` by ``text``: an edit in CEL."""
 
-    path: Path
+    path: FieldPath
     start: int
     end: int
     text: str
@@ -84,7 +83,7 @@ Change = Set | Append | Delete | Clear | Rename | Wrap | Unwrap | Enclose | Spli
 """A change of an object. Paths are as of before all changes."""
 
 
-def value_at(raw: Any, path: Path) -> Any:
+def value_at(raw: Any, path: FieldPath) -> Any:
     """The value at a path, or None if it does not exist."""
     for part in path:
         raw = below(raw, part)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests import nodes
-from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.nodes import NodeFinder, NodePair
 from kubectl_dra.manifests.source import (
     Source,
@@ -74,27 +74,27 @@ class Document:
             self._root = _json_root(self.source, *self._root)
         return self._root
 
-    def nodes(self, path: Path) -> NodePair | None:
+    def nodes(self, path: FieldPath) -> NodePair | None:
         """The nodes at a path, or None if the document has none there. Merge keys are followed."""
         pair, length = self.nearest(path)
         return pair if length == len(path) else None
 
-    def nearest(self, path: Path) -> tuple[NodePair, int]:
+    def nearest(self, path: FieldPath) -> tuple[NodePair, int]:
         """The nodes of the longest existing prefix of a path, and its length."""
         if self._finder is None:
             self._finder = NodeFinder(self.root)
         return self._finder.nearest(path)
 
-    def position(self, path: Path = ()) -> SourcePosition:
+    def position(self, path: FieldPath = ()) -> SourcePosition:
         """The position of the value at the path or, if it is missing, of its nearest existing parent."""
         return self.span(self.nearest(path)[0].value)
 
-    def key_position(self, path: Path) -> SourcePosition:
+    def key_position(self, path: FieldPath) -> SourcePosition:
         """The position of the value's key; for list items and missing paths, like ``position``."""
         pair, _ = self.nearest(path)
         return self.span(pair.value if pair.key is None else pair.key)
 
-    def place(self, path: Path = ()) -> str:
+    def place(self, path: FieldPath = ()) -> str:
         """``FILE:LINE:COLUMN`` of the key at the path."""
         position = self.key_position(path)
         return f"{self.name}:{position.line}:{position.column}"

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.changes import (
     Append,
     Change,
     Delete,
     EditRefused,
-    Path,
     Set,
     Unwrap,
     below,
@@ -49,7 +49,7 @@ def smallest(raw: Any, changes: Sequence[Change]) -> list[Change]:
 def _moves(raw: Any, changes: Sequence[Change]) -> list[Change]:
     """The changes; if all entries of a mapping are set beside its key and the key is deleted, they become a move."""
     sets = {change.path: change for change in changes if isinstance(change, Set)}
-    moved: set[Path] = set()
+    moved: set[FieldPath] = set()
     unwrapped: list[Unwrap] = []
     for gone in [change for change in changes if isinstance(change, Delete)]:
         inner = value_at(raw, gone.path)
@@ -65,14 +65,14 @@ def _moves(raw: Any, changes: Sequence[Change]) -> list[Change]:
     ]
 
 
-def _old(raw: Any, path: Path) -> Any:
+def _old(raw: Any, path: FieldPath) -> Any:
     parent = value_at(raw, path[:-1])
     if isinstance(parent, dict) and path[-1] not in parent:
         return _NOTHING
     return below(parent, path[-1])
 
 
-def _set(path: Path, old: Any, new: Any) -> Iterator[Change]:
+def _set(path: FieldPath, old: Any, new: Any) -> Iterator[Change]:
     if isinstance(old, dict) and isinstance(new, dict) and old and new:
         for key in old:
             if key not in new:
@@ -88,7 +88,7 @@ def _set(path: Path, old: Any, new: Any) -> Iterator[Change]:
         yield Set(path, new)
 
 
-def _set_list(path: Path, old: list[Any], new: list[Any]) -> Iterator[Change]:
+def _set_list(path: FieldPath, old: list[Any], new: list[Any]) -> Iterator[Change]:
     if len(old) <= len(new) and all(_same(item, other) for item, other in zip(old, new, strict=False)):
         for value in new[len(old) :]:
             yield Append(path, value)

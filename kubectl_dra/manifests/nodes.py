@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.manifests.values import PLAIN, Node, is_merge, key_text, scalar
 
@@ -224,7 +225,7 @@ class NodeFinder:
         self.root: Final = root
         self._keys: Final = ByIdentity[Node, dict[str | int, tuple[Node, Node]]]()
 
-    def nearest(self, path: tuple[str | int, ...]) -> tuple[NodePair, int]:
+    def nearest(self, path: FieldPath) -> tuple[NodePair, int]:
         """The nodes of the longest existing prefix of a path, and its length. Merge keys are followed."""
         key, node, length = None, self.root, 0
         for part in path:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import Path, fields_at
+from kubectl_dra.manifests.changes import fields_at
 from kubectl_dra.manifests.documents import Document, Skipped, each_document
 from kubectl_dra.manifests.source import Source
 
@@ -17,7 +18,7 @@ class ManifestObject(NamedTuple):
 
     object: dict[str, Any]
     document: Document
-    path: Path = ()
+    path: FieldPath = ()
 
     @property
     def api_version(self) -> str:
@@ -79,7 +80,7 @@ def objects(documents: Iterable[Document]) -> Iterator[ManifestObject]:
         yield from _unpacked(document.object, document, ())
 
 
-def _unpacked(raw: dict[str, Any], document: Document, path: Path) -> Iterator[ManifestObject]:
+def _unpacked(raw: dict[str, Any], document: Document, path: FieldPath) -> Iterator[ManifestObject]:
     kind, items = raw["kind"], raw.get("items")
     if not kind.endswith("List") or "items" not in raw or "spec" in raw:
         yield ManifestObject(raw, document, path)
@@ -100,7 +101,7 @@ def _text(value: Any) -> bool:
     return isinstance(value, str) and bool(value)
 
 
-def _wrong(document: Document, path: Path, problem: str) -> FileError:
+def _wrong(document: Document, path: FieldPath, problem: str) -> FileError:
     place = document.key_position(path)
     return FileError(problem, document.name, place.line, place.column)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.manifests.changes import EditRefused, Path
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import EditRefused
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.source import comments_between, scalar_spans
 from kubectl_dra.manifests.style import Style, style_of
@@ -38,7 +39,7 @@ class Places:
             self._style = style_of(self.text, self.document.root)
         return self._style
 
-    def collection(self, path: Path) -> Any:
+    def collection(self, path: FieldPath) -> Any:
         """The node of the mapping or list at a path. Raises EditRefused if there is none."""
         pair = self.document.nodes(path)
         if pair is None or pair.value.id == "scalar":
@@ -82,7 +83,7 @@ class Places:
             raise EditRefused("there is no such key, or there are two")
         return indices[0]
 
-    def own_value(self, path: Path) -> Any:
+    def own_value(self, path: FieldPath) -> Any:
         """The node of a value written only at its path. Raises EditRefused for aliased ones."""
         pair = self.document.nodes(path)
         if pair is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.manifests.changes import Path
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.manifests.workloads import key_of, pod_templates
 
 _LARGEST: Final = 2**31 - 1
@@ -36,7 +36,7 @@ def counts_of(workload: Mapping[str, Any]) -> Counts:
     return count(workload, [template.path for template in templates])
 
 
-def pods_of_spec(workload: Mapping[str, Any], path: Path) -> tuple[int, bool]:
+def pods_of_spec(workload: Mapping[str, Any], path: FieldPath) -> tuple[int, bool]:
     """Number of pods of the pod spec at a path that run at a time, and whether it is known; else it is at least one.
 
     What a DaemonSet makes depends on the nodes.
@@ -50,19 +50,19 @@ def pods_of_spec(workload: Mapping[str, Any], path: Path) -> tuple[int, bool]:
     return 1, False
 
 
-def _simple(workload: Mapping[str, Any], _: list[Path]) -> Counts:
+def _simple(workload: Mapping[str, Any], _: list[FieldPath]) -> Counts:
     return Counts(_number(workload, ("spec", "replicas")), (1,))
 
 
-def _job(workload: Mapping[str, Any], _: list[Path]) -> Counts:
+def _job(workload: Mapping[str, Any], _: list[FieldPath]) -> Counts:
     return Counts(_at_once(workload, ("spec",)), (1,), "pod")
 
 
-def _cron_job(workload: Mapping[str, Any], _: list[Path]) -> Counts:
+def _cron_job(workload: Mapping[str, Any], _: list[FieldPath]) -> Counts:
     return Counts(_at_once(workload, ("spec", "jobTemplate", "spec")), (1,), "pod")
 
 
-def _job_set(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
+def _job_set(workload: Mapping[str, Any], paths: list[FieldPath]) -> Counts:
     numbers = []
     for path in paths:
         # spec, replicatedJobs, the place, template, spec, template
@@ -71,13 +71,13 @@ def _job_set(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
     return Counts(1, tuple(numbers))
 
 
-def _leader_worker_set(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
+def _leader_worker_set(workload: Mapping[str, Any], paths: list[FieldPath]) -> Counts:
     size = _number(workload, ("spec", "leaderWorkerTemplate", "size"))
     numbers = (1, max(0, size - 1)) if len(paths) > 1 else (size,)
     return Counts(_number(workload, ("spec", "replicas")), numbers, "group")
 
 
-def _ray_cluster(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
+def _ray_cluster(workload: Mapping[str, Any], paths: list[FieldPath]) -> Counts:
     numbers = []
     for path in paths:
         if "workerGroupSpecs" not in path:
@@ -88,12 +88,12 @@ def _ray_cluster(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
     return Counts(1, tuple(numbers), "cluster")
 
 
-def _beside_replicas(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
+def _beside_replicas(workload: Mapping[str, Any], paths: list[FieldPath]) -> Counts:
     """Kinds whose ``replicas`` stands beside each template: operators of training jobs, and Volcano."""
     return Counts(1, tuple(_number(workload, (*path[:-1], "replicas")) for path in paths))
 
 
-def _spark(workload: Mapping[str, Any], paths: list[Path]) -> Counts:
+def _spark(workload: Mapping[str, Any], paths: list[FieldPath]) -> Counts:
     numbers = tuple(_number(workload, ("spec", "executor", "instances")) if "executor" in path else 1 for path in paths)
     return Counts(1, numbers)
 
@@ -107,13 +107,13 @@ def completions_of(workload: Mapping[str, Any]) -> tuple[int, int] | None:
     return (completions, _at_once(workload, spec)) if spec is not None and completions else None
 
 
-def _at_once(workload: Mapping[str, Any], spec: Path) -> int:
+def _at_once(workload: Mapping[str, Any], spec: FieldPath) -> int:
     """Number of pods of a Job that run at a time: never more than it has to complete."""
     parallelism = _number(workload, (*spec, "parallelism"))
     return min(parallelism, _number(workload, (*spec, "completions"), parallelism))
 
 
-def _number(workload: Mapping[str, Any], path: Path, default: int = 1) -> int:
+def _number(workload: Mapping[str, Any], path: FieldPath, default: int = 1) -> int:
     """A whole number of the manifest, not below 0; the default where none is written."""
     value: Any = workload
     for step in path:
@@ -126,7 +126,7 @@ def _number(workload: Mapping[str, Any], path: Path, default: int = 1) -> int:
     return min(max(0, value), _LARGEST) if isinstance(value, int) and not isinstance(value, bool) else default
 
 
-_COUNTS: Final[Mapping[tuple[str, str], Callable[[Mapping[str, Any], list[Path]], Counts]]] = {
+_COUNTS: Final[Mapping[tuple[str, str], Callable[[Mapping[str, Any], list[FieldPath]], Counts]]] = {
     ("", "ReplicationController"): _simple,
     ("apps", "Deployment"): _simple,
     ("apps", "ReplicaSet"): _simple,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kubectl_dra.manifests.changes import Delete, EditRefused, Path, fields_at
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import Delete, EditRefused, fields_at
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.objects import objects
@@ -34,7 +35,7 @@ def applicable(documents: Sequence[Document]) -> tuple[Document, ...]:
         return tuple(documents)
 
 
-def _set_in(raw: Mapping[str, Any]) -> Iterator[Path]:
+def _set_in(raw: Mapping[str, Any]) -> Iterator[FieldPath]:
     """The paths of these fields in an object."""
     if "status" in raw:
         yield ("status",)

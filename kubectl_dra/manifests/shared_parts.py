@@ -7,9 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.manifests import nodes
-from kubectl_dra.manifests.changes import Append, Change, Delete, EditRefused, Path, Set, below, changed
+from kubectl_dra.manifests.changes import Append, Change, Delete, EditRefused, Set, below, changed
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.places import ELSEWHERE
 from kubectl_dra.manifests.values import Node, is_merge
@@ -26,7 +27,7 @@ class Crossing(NamedTuple):
     ``source`` is the mapping whose key a merge key brings (``merged``), or what an alias stands for.
     """
 
-    path: Path
+    path: FieldPath
     source: Node
     merged: bool
 
@@ -45,7 +46,7 @@ def unshared(document: Document, changes: Sequence[Change]) -> list[Change]:
         return list(changes)
     meant = _Meant(document, changes)
     out: list[Change] = []
-    own: dict[Path, Change] = {}
+    own: dict[FieldPath, Change] = {}
     for change, crossed in zip(changes, crossings, strict=True):
         last = crossed is not None and len(crossed.path) == len(change.path) and not isinstance(change, Append)
         if crossed is None or (last and not crossed.merged and isinstance(change, Delete)):
@@ -62,7 +63,7 @@ def unshared(document: Document, changes: Sequence[Change]) -> list[Change]:
     return [*out, *own.values()]
 
 
-def with_unread(document: Document, changes: Sequence[Change], objects: Sequence[Path]) -> list[Change]:
+def with_unread(document: Document, changes: Sequence[Change], objects: Sequence[FieldPath]) -> list[Change]:
     """The changes of some objects and, where they are about a part that is written below a key that Kubernetes does
     not know, the same change there: if all places that have the part become alike.
     """
@@ -70,7 +71,7 @@ def with_unread(document: Document, changes: Sequence[Change], objects: Sequence
     if not any(crossings):
         return list(changes)
     meant = _Meant(document, changes)
-    added: dict[Path, Change] = {}
+    added: dict[FieldPath, Change] = {}
     for change, crossed in zip(changes, crossings, strict=True):
         there = meant.written(crossed.source) if crossed is not None else None
         if crossed is None or there is None or not _is_unread(there, objects):
@@ -83,7 +84,7 @@ def with_unread(document: Document, changes: Sequence[Change], objects: Sequence
     return [*changes, *added.values()]
 
 
-def _is_unread(path: Path, objects: Sequence[Path]) -> bool:
+def _is_unread(path: FieldPath, objects: Sequence[FieldPath]) -> bool:
     return any(
         path[: len(at)] == at and len(path) > len(at) and str(path[len(at)]).startswith(_UNREAD) for at in objects
     )
@@ -121,7 +122,7 @@ class NodeGraph:
                     out.update(self.sources(merged))
         return out
 
-    def crossing(self, path: Path) -> Crossing | None:
+    def crossing(self, path: FieldPath) -> Crossing | None:
         """The first step of a path whose value is not written in its place; None if all are, or there is nothing."""
         node = self.root
         for length, part in enumerate(path, 1):
@@ -143,9 +144,9 @@ class NodeGraph:
             node = value
         return None
 
-    def places(self) -> Iterator[tuple[Path, Node]]:
+    def places(self) -> Iterator[tuple[FieldPath, Node]]:
         """All values with their paths, in order. Merge keys are followed."""
-        stack: list[tuple[Path, Node]] = [((), self.root)]
+        stack: list[tuple[FieldPath, Node]] = [((), self.root)]
         while stack:
             path, node = stack.pop()
             yield path, node
@@ -184,11 +185,11 @@ class _Meant:
         self._new = changed(document.object, changes)
         self._gone = {change.path for change in changes if isinstance(change, Delete)}
         self._set = {change.path: change.value for change in changes if isinstance(change, Set)}
-        self._values: dict[int, list[Path]] = {}
+        self._values: dict[int, list[FieldPath]] = {}
         """The paths of each node: first where it is written, if that is not behind a merge key."""
-        self._merging: dict[int, list[tuple[Path, Node]]] = {}
+        self._merging: dict[int, list[tuple[FieldPath, Node]]] = {}
         """The mappings that merge each node."""
-        self._parts: dict[Path, list[int]] = {}
+        self._parts: dict[FieldPath, list[int]] = {}
         """What each mapping merges."""
         for path, node in self._graph.places():
             self._values.setdefault(id(node), []).append(path)
@@ -199,14 +200,14 @@ class _Meant:
                 if merged:
                     self._parts[path] = list(merged)
 
-    def value(self, path: Path) -> Any:
+    def value(self, path: FieldPath) -> Any:
         """The value at a path. Raises EditRefused if there is none."""
         value = self._value(path)
         if value is _NOTHING:
             raise EditRefused(ELSEWHERE)
         return value
 
-    def _value(self, path: Path) -> Any:
+    def _value(self, path: FieldPath) -> Any:
         now: list[str | int] = []
         for length, part in enumerate(path, 1):
             if path[:length] in self._gone:
@@ -216,11 +217,11 @@ class _Meant:
             now.append(part)
         return _at(self._new, tuple(now))
 
-    def written(self, source: Node) -> Path | None:
+    def written(self, source: Node) -> FieldPath | None:
         """Where a node is written; None if only a merge key leads there."""
         return next((path for path in self._values.get(id(source), ()) if not self._graph.crossing(path)), None)
 
-    def alike(self, crossed: Crossing, but: Path | None = None) -> bool:
+    def alike(self, crossed: Crossing, but: FieldPath | None = None) -> bool:
         """Whether all places of a part become what it becomes where it is written; ``but``: all others, alike."""
         source = crossed.source
         there = self.written(source)
@@ -228,7 +229,7 @@ class _Meant:
             return False
         like = there if but is None else crossed.path[: len(crossed.path) - crossed.merged]
         if crossed.merged:
-            keys: list[Path] = [crossed.path[-1:]]
+            keys: list[FieldPath] = [crossed.path[-1:]]
         else:
             keys = [(), *((key,) for key in (self._graph.sources(source) if source.id == "mapping" else ()))]
         for key in keys:
@@ -253,7 +254,7 @@ class _Meant:
                 return all(self._value((*path, key)) == change.value for path in places)
         return False
 
-    def written_out(self, path: Path) -> Iterator[Change]:
+    def written_out(self, path: FieldPath) -> Iterator[Change]:
         """The changes that put the entries of a mapping in place of its merge key.
 
         Raises:
@@ -271,7 +272,7 @@ class _Meant:
             yield Set((*path, name), value)
 
 
-def _at(value: Any, path: Path) -> Any:
+def _at(value: Any, path: FieldPath) -> Any:
     for part in path:
         if isinstance(value, dict) and part in value:
             value = value[str(part)]

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.data.workload_kinds import WorkloadKind, workload_kind
 from kubectl_dra.manifests.changes import fields_at, items_at, value_at
 
-Path = tuple[str, ...]
+TemplatePath = tuple[str, ...]
 """Steps to a pod template; ``*`` stands for every item of a list or value of a map."""
 
-Key = tuple[str, str]
+GroupKind = tuple[str, str]
 """Group and kind."""
 
-_RAY: Final[tuple[Path, ...]] = (("headGroupSpec", "template"), ("workerGroupSpecs", "*", "template"))
-_JOBS: Final[Path] = ("replicatedJobs", "*", "template", "spec", "template")
-_LWS: Final[tuple[Path, ...]] = (("leaderWorkerTemplate", "leaderTemplate"), ("leaderWorkerTemplate", "workerTemplate"))
-_RAY_JOB: Final[tuple[Path, ...]] = (*(("rayClusterSpec", *path) for path in _RAY), ("submitterPodTemplate",))
+_RAY: Final[tuple[TemplatePath, ...]] = (("headGroupSpec", "template"), ("workerGroupSpecs", "*", "template"))
+_JOBS: Final[TemplatePath] = ("replicatedJobs", "*", "template", "spec", "template")
+_LWS: Final[tuple[TemplatePath, ...]] = (
+    ("leaderWorkerTemplate", "leaderTemplate"),
+    ("leaderWorkerTemplate", "workerTemplate"),
+)
+_RAY_JOB: Final[tuple[TemplatePath, ...]] = (*(("rayClusterSpec", *path) for path in _RAY), ("submitterPodTemplate",))
 
-_ROLES: Final[tuple[Path, ...]] = (
+_ROLES: Final[tuple[TemplatePath, ...]] = (
     ("roleTemplates", "*", "template"),
     *(
         ("roles", "*", *path)
@@ -35,11 +39,11 @@ _ROLES: Final[tuple[Path, ...]] = (
         )
     ),
 )
-_OME: Final[tuple[Path, ...]] = tuple(
+_OME: Final[tuple[TemplatePath, ...]] = tuple(
     (part, *below) for part in ("engine", "decoder") for below in ((), ("leader",), ("worker",))
 )
 
-TEMPLATES: Final[Mapping[Key, tuple[Path, ...]]] = {
+TEMPLATES: Final[Mapping[GroupKind, tuple[TemplatePath, ...]]] = {
     ("", "ReplicationController"): (("spec", "template"),),
     ("apps", "Deployment"): (("spec", "template"),),
     ("apps", "ReplicaSet"): (("spec", "template"),),
@@ -88,7 +92,7 @@ TEMPLATES: Final[Mapping[Key, tuple[Path, ...]]] = {
 }
 """Where the pod templates are: mappings with ``metadata`` and ``spec``."""
 
-SPECS: Final[Mapping[Key, tuple[Path, ...]]] = {
+SPECS: Final[Mapping[GroupKind, tuple[TemplatePath, ...]]] = {
     ("", "Pod"): (("spec",),),
     ("", "PodTemplate"): (("template", "spec"),),
     ("serving.kserve.io", "InferenceService"): (
@@ -152,7 +156,7 @@ SINGLE_CONTAINERS: Final[Mapping[str, str]] = {
 """Fields that are one container each, which no pod spec has, and the names under which they run."""
 
 # The last two are those of Argo's templates.
-CONTAINER_LISTS: Final[tuple[Path, ...]] = (
+CONTAINER_LISTS: Final[tuple[TemplatePath, ...]] = (
     ("initContainers",),
     ("containers",),
     ("containerSet", "containers"),
@@ -212,7 +216,7 @@ def loses_claims(workload: Mapping[str, Any]) -> bool:
 class PodTemplate(NamedTuple):
     """A pod template in a workload: its path and its content (``metadata`` and ``spec``)."""
 
-    path: tuple[str | int, ...]
+    path: FieldPath
     content: Mapping[str, Any]
 
 
@@ -224,11 +228,11 @@ class WorkloadPodSpec(NamedTuple):
     other fields may not be a pod's.
     """
 
-    path: tuple[str | int, ...]
+    path: FieldPath
     content: Mapping[str, Any]
     metadata: Mapping[str, Any]
-    metadata_path: tuple[str | int, ...]
-    holder_path: tuple[str | int, ...] = ()
+    metadata_path: FieldPath
+    holder_path: FieldPath = ()
     holder: Mapping[str, Any] | None = None
     complete: bool = True
 
@@ -239,14 +243,14 @@ class PodContainer(NamedTuple):
     ``sidecar``: an init container that keeps running beside the others.
     """
 
-    path: tuple[str | int, ...]
+    path: FieldPath
     name: str
     content: Mapping[str, Any]
     init: bool = False
     sidecar: bool = False
 
 
-def key_of(workload: Mapping[str, Any]) -> Key:
+def key_of(workload: Mapping[str, Any]) -> GroupKind:
     """Group and kind of an object."""
     return str(workload.get("apiVersion") or "").rpartition("/")[0], str(workload.get("kind") or "")
 
@@ -307,7 +311,7 @@ def _replaces(workflow: Any) -> bool:
     return any(owner.get(field) for owner in owners for field in ("resourceClaims", "tolerations"))
 
 
-def specs_at(workload: Mapping[str, Any], path: Path) -> Iterator[WorkloadPodSpec]:
+def specs_at(workload: Mapping[str, Any], path: TemplatePath) -> Iterator[WorkloadPodSpec]:
     """The pod specs of an object at a path, of a kind that is not in the tables."""
     for place, value in _walk(workload, path, ()):
         above: Any = workload
@@ -316,7 +320,7 @@ def specs_at(workload: Mapping[str, Any], path: Path) -> Iterator[WorkloadPodSpe
         yield WorkloadPodSpec(place, value, fields_at(above, "metadata"), (*place[:-1], "metadata"), complete=False)
 
 
-def evident_specs(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[WorkloadPodSpec]:
+def evident_specs(value: Any, path: FieldPath = ()) -> Iterator[WorkloadPodSpec]:
     """What is a pod template by its shape: ``spec`` with containers, and nothing but ``metadata`` beside it."""
     if isinstance(value, dict):
         spec = value.get("spec")
@@ -347,7 +351,7 @@ def _app_template(release: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
         return
     for name, controller in controllers.items():
         if fields_at(controller, "containers"):
-            holder: tuple[str | int, ...] = ("spec", "values", "controllers", name)
+            holder: FieldPath = ("spec", "values", "controllers", name)
             pod = fields_at(controller, "pod")
             yield WorkloadPodSpec((*holder, "pod"), pod, pod, (*holder, "pod"), holder, controller, False)
 
@@ -370,7 +374,7 @@ def containers(spec: WorkloadPodSpec) -> Iterator[PodContainer]:
             yield PodContainer((*spec.path, key), str(value.get("name") or SINGLE_CONTAINERS[key]), value)
 
 
-def _walk(value: Any, path: Path, done: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+def _walk(value: Any, path: TemplatePath, done: FieldPath) -> Iterator[tuple[FieldPath, Any]]:
     if not path:
         if isinstance(value, dict):
             yield done, value

@@ -8,7 +8,8 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.manifests.changes import Change, EditRefused, Path, Unwrap, Wrap
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import Change, EditRefused, Unwrap, Wrap
 from kubectl_dra.manifests.places import Entry, Places
 from kubectl_dra.manifests.style import key_flow
 
@@ -29,7 +30,7 @@ class Shifts:
 
     def __init__(self, places: Places, changes: Sequence[Change]) -> None:
         self._at = places
-        self._shifts: list[tuple[Path, frozenset[str] | None, int]] = []
+        self._shifts: list[tuple[FieldPath, frozenset[str] | None, int]] = []
         for change in changes:
             if isinstance(change, Wrap | Unwrap):
                 self._note(change)
@@ -45,7 +46,7 @@ class Shifts:
             step = self._at.column(pair.value.value[0][0].start_mark.index) - self._at.column(pair.key.start_mark.index)
             self._shifts.append((change.path, None, -step))
 
-    def of(self, path: Path) -> int:
+    def of(self, path: FieldPath) -> int:
         """Shift of text that is added inside the value at a path."""
         return sum(
             step
@@ -76,7 +77,7 @@ class Moves:
         self._shifts = shifts
         self._text = places.text
 
-    def wrapped(self, path: Path, key: str, fields: tuple[str, ...]) -> Iterator[Piece]:
+    def wrapped(self, path: FieldPath, key: str, fields: tuple[str, ...]) -> Iterator[Piece]:
         node = self._at.collection(path)
         if node.id != "mapping":
             raise EditRefused("only fields of a mapping can be moved")
@@ -164,7 +165,7 @@ class Moves:
                 yield Piece(at, at + step, "")
             at = self._at.next_line(at)
 
-    def unwrapped(self, path: Path) -> list[Piece]:
+    def unwrapped(self, path: FieldPath) -> list[Piece]:
         pair = self._at.document.nodes(path)
         if pair is None or pair.key is None or pair.value.id != "mapping" or not pair.value.value:
             raise EditRefused("only the entries of a mapping can be moved")
@@ -180,7 +181,7 @@ class Moves:
             raise EditRefused("its entries are not indented")
         return [Piece(start, first, kept), *self._outdented(self._at.next_line(first), entries[-1].end, step)]
 
-    def _unwrapped_flow(self, path: Path, entries: Sequence[Entry], kept: str) -> list[Piece]:
+    def _unwrapped_flow(self, path: FieldPath, entries: Sequence[Entry], kept: str) -> list[Piece]:
         pair = self._at.document.nodes(path)
         assert pair is not None and pair.key is not None
         start, end = pair.key.start_mark.index, pair.value.end_mark.index

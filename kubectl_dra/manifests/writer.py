@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.manifests.changes import (
     Append,
     Change,
@@ -13,7 +14,6 @@ from kubectl_dra.manifests.changes import (
     Delete,
     EditRefused,
     Enclose,
-    Path,
     Rename,
     Set,
     Splice,
@@ -39,7 +39,7 @@ class Entries:
         self._shifts = shifts
         self._text = places.text
 
-    def changed(self, path: Path, changes: Sequence[Set | Append | Delete]) -> list[Piece]:
+    def changed(self, path: FieldPath, changes: Sequence[Set | Append | Delete]) -> list[Piece]:
         """The pieces that delete entries of one mapping or list and add new ones at its end."""
         node = self._at.collection(path)
         entries = self._at.entries(node)
@@ -59,7 +59,7 @@ class Entries:
         lines = list(self._new_lines(path, entries, new, self._style_at(path)))
         return list(self._block_changed(entries, said, lines))
 
-    def _style_at(self, path: Path) -> Style:
+    def _style_at(self, path: FieldPath) -> Style:
         """The style for new text at a path: dashes like neighbouring lists, else like the enclosing list."""
         style = self._at.style
         for length in range(len(path), -1, -1):
@@ -74,7 +74,7 @@ class Entries:
         return style
 
     def _new_lines(
-        self, path: Path, entries: Sequence[Entry], new: Sequence[Set | Append], style: Style
+        self, path: FieldPath, entries: Sequence[Entry], new: Sequence[Set | Append], style: Style
     ) -> Iterator[str]:
         indent = self._at.column(entries[0].start) + self._shifts.of((*path, ""))
         for change in new:
@@ -200,7 +200,7 @@ class _Writer:
 
     def pieces(self, changes: Sequence[Change]) -> list[Piece]:
         out: list[Piece] = []
-        inside: dict[Path, list[Set | Append | Delete]] = {}
+        inside: dict[FieldPath, list[Set | Append | Delete]] = {}
         for change in changes:
             if isinstance(change, Append):
                 inside.setdefault(change.path, []).append(change)
@@ -212,14 +212,14 @@ class _Writer:
             out += [piece._replace(depth=len(path)) for piece in self._inside(path, those)]
         return out
 
-    def _is_new(self, path: Path) -> bool:
+    def _is_new(self, path: FieldPath) -> bool:
         """Whether nothing is at a path, or what a merge key brings."""
         if self._document.nodes(path) is None:
             return True
         crossed = self._graph.crossing(path) if MERGE in self._text else None
         return crossed is not None and crossed.merged and crossed.path == path
 
-    def _inside(self, path: Path, changes: Sequence[Set | Append | Delete]) -> list[Piece]:
+    def _inside(self, path: FieldPath, changes: Sequence[Set | Append | Delete]) -> list[Piece]:
         """Deletes and adds entries of one mapping or list."""
         node = self._at.collection(path)
         new = [change for change in changes if not isinstance(change, Delete)]
@@ -227,7 +227,7 @@ class _Writer:
             return self._empty_filled(path, new)
         return self._entries.changed(path, changes)
 
-    def _empty_filled(self, path: Path, new: Sequence[Set | Append]) -> list[Piece]:
+    def _empty_filled(self, path: FieldPath, new: Sequence[Set | Append]) -> list[Piece]:
         """Fills ``{}`` or ``[]``."""
         value: Any = (
             [change.value for change in new]
@@ -256,7 +256,7 @@ class _Writer:
 
     # --- values ----------------------------------------------------------------------------------
 
-    def _set(self, path: Path, value: Any) -> list[Piece]:
+    def _set(self, path: FieldPath, value: Any) -> list[Piece]:
         pair = self._document.nodes(path)
         assert pair is not None
         parent = self._at.collection(path[:-1])
@@ -283,7 +283,7 @@ class _Writer:
         blank = " " if start == end and start and self._text[start - 1] == ":" else ""
         return [Piece(start, end, blank + text)]
 
-    def _alias_replaced(self, path: Path, key: Any, parent: Any, value: Any) -> Piece:
+    def _alias_replaced(self, path: FieldPath, key: Any, parent: Any, value: Any) -> Piece:
         start, end = key.start_mark.index, self._at.entries(parent)[self._at.index(parent, path[-1])].end
         if parent.flow_style:
             return Piece(self._at.behind_colon(key), end, f" {flow(value, self._at.style)}")
@@ -291,7 +291,7 @@ class _Writer:
         lines = block(name, value, self._at.column(start) + self._shifts.of(path), self._at.style)
         return Piece(start, end, self._at.style.newline.join(lines).lstrip(" "))
 
-    def _below(self, path: Path, value: Any) -> list[Piece]:
+    def _below(self, path: FieldPath, value: Any) -> list[Piece]:
         """Puts a mapping or list, on lines of its own, in place of a scalar or ``{}``."""
         pair = self._document.nodes(path)
         assert pair is not None and pair.key is not None
@@ -303,7 +303,7 @@ class _Writer:
         added = "".join(f"{self._at.style.newline}{line}" for line in lines)
         return [Piece(colon, end, "") if colon < end else Piece(behind, behind, ""), Piece(behind, behind, added)]
 
-    def _block_replaced(self, path: Path, value: Any) -> list[Piece]:
+    def _block_replaced(self, path: FieldPath, value: Any) -> list[Piece]:
         pair = self._document.nodes(path)
         assert pair is not None and pair.key is not None
         start, end = pair.key.start_mark.index, self._at.end(pair.value)
@@ -326,7 +326,7 @@ class _Writer:
         above = "".join(f"{comment}{self._at.style.newline}{indent}" for comment in comments)
         return [Piece(start, end, f"{above}{key}: []")]
 
-    def _renamed(self, path: Path, key: str) -> Piece:
+    def _renamed(self, path: FieldPath, key: str) -> Piece:
         pair = self._document.nodes(path)
         if pair is None or pair.key is None:
             raise EditRefused("there is no key to rename")
@@ -336,7 +336,7 @@ class _Writer:
         text = quoted(key, node.style) if node.style else flow(key, self._at.style._replace(quoted=False))
         return Piece(node.start_mark.index, node.end_mark.index, text)
 
-    def _enclosed(self, path: Path, key: str) -> list[Piece]:
+    def _enclosed(self, path: FieldPath, key: str) -> list[Piece]:
         pair = self._document.nodes(path)
         if pair is None or pair.key is None:
             raise EditRefused("there is no key to write below")

@@ -10,8 +10,9 @@ from kubectl_dra.api.codec import mismatch, quoted
 from kubectl_dra.api.dra_fields import KINDS, fields_at
 from kubectl_dra.api.limits import MAX_LABEL
 from kubectl_dra.api.releases import GROUP, Release, lifecycle, versions_of
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.lint.analysis.claim_requests import classic_advice
-from kubectl_dra.manifests.changes import Change, Delete, Path, Set, Unwrap, items_at, value_at
+from kubectl_dra.manifests.changes import Change, Delete, Set, Unwrap, items_at, value_at
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate.model import MigrationSettings, Note, ObjectPlan, PlanRefusal, PlanSurroundings, Step
 from kubectl_dra.migrate.version_shapes import FLAT, Conversion, Unclear, conversion
@@ -88,7 +89,7 @@ def _converted(
     return ObjectPlan(steps=(step,))
 
 
-def _unknown(raw: Mapping[str, Any], read_as: str, versions: Sequence[str], release: Release) -> list[Path]:
+def _unknown(raw: Mapping[str, Any], read_as: str, versions: Sequence[str], release: Release) -> list[FieldPath]:
     """The fields that no release of the versions has, in an object of one of them."""
     kind = str(raw["kind"])
     found = [
@@ -130,7 +131,7 @@ def _pods(raw: Mapping[str, Any]) -> ObjectPlan:
     return ObjectPlan(tuple(steps), (), tuple(notes), tuple(refusals))
 
 
-def _sources(raw: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any], Mapping[str, Any]]]:
+def _sources(raw: Mapping[str, Any]) -> Iterator[tuple[FieldPath, Mapping[str, Any], Mapping[str, Any]]]:
     for spec in pod_specs(raw):
         for index, pod_claim in enumerate(items_at(spec.content, "resourceClaims")):
             if isinstance(pod_claim, Mapping) and isinstance(pod_claim.get("source"), Mapping):
@@ -224,7 +225,7 @@ def _class_parameters(raw: Mapping[str, Any], driver: str) -> PlanRefusal | None
     return None
 
 
-def _claim(raw: Mapping[str, Any], path: Path, version: str) -> ObjectPlan:
+def _claim(raw: Mapping[str, Any], path: FieldPath, version: str) -> ObjectPlan:
     spec = value_at(raw, path)
     name = spec.get("resourceClassName") if isinstance(spec, Mapping) else None
     if not isinstance(spec, Mapping) or not isinstance(name, str) or not name:
@@ -255,7 +256,7 @@ def _claim(raw: Mapping[str, Any], path: Path, version: str) -> ObjectPlan:
     return ObjectPlan(steps=(Step(REWRITTEN, ("apiVersion",), reason, tuple(changes), "unsafe"),), notes=tuple(notes))
 
 
-def _refused(path: Path, message: str, way_out: str) -> ObjectPlan:
+def _refused(path: FieldPath, message: str, way_out: str) -> ObjectPlan:
     return ObjectPlan(refusals=(PlanRefusal(PARAMETERS, path, message, way_out),))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import Change, Clear, Delete, EditRefused, Path, Set, fields_at, items_at
+from kubectl_dra.manifests.changes import Change, Clear, Delete, EditRefused, Set, fields_at, items_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, parse
 from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.objects import objects
@@ -30,12 +31,12 @@ GONE: Final = "MIG109"
 class InlinePatch(NamedTuple):
     """A patch in a kustomization, ``text`` at ``path``. ``target`` says what it is for, if not the text itself does."""
 
-    path: Path
+    path: FieldPath
     text: str
     target: Mapping[str, Any]
 
     @property
-    def entry(self) -> Path:
+    def entry(self) -> FieldPath:
         """The place of its entry in the list of patches."""
         return self.path[:2]
 
@@ -112,7 +113,7 @@ def _whole_lists(raw: Mapping[str, Any], steps: Sequence[Step]) -> Iterator[Step
             yield Step(step.code, step.path, step.reason, (cleared,) if step is mine[0] else (), safety)
 
 
-def dropped(raw: Mapping[str, Any], entries: Sequence[Path]) -> Iterator[Change]:
+def dropped(raw: Mapping[str, Any], entries: Sequence[FieldPath]) -> Iterator[Change]:
     """The changes that remove patches from a kustomization. A list that loses all keeps its place, as above."""
     for field in dict.fromkeys(patch[0] for patch in entries):
         mine = [patch for patch in entries if patch[0] == field]
@@ -159,7 +160,7 @@ def operations_without(text: str, settings: MigrationSettings) -> Without | None
     return remainder
 
 
-def _check_comments(documents: Sequence[Document], places: Sequence[tuple[Document, Path]]) -> None:
+def _check_comments(documents: Sequence[Document], places: Sequence[tuple[Document, FieldPath]]) -> None:
     """Raises CommentsLeave where comments of the patch itself cover what would go."""
     ignored = Ignored(documents[0].source, documents)
     for document, path in places:
@@ -183,7 +184,7 @@ def _operations_left(document: Document, settings: MigrationSettings) -> Without
     return Without(rest.text, reason, safety, rest.comments)
 
 
-def _said_at(document: Document, path: Path) -> Path:
+def _said_at(document: Document, path: FieldPath) -> FieldPath:
     """The place of an operation, or of a key in its value, that comments may be about."""
     return (*path, "path") if len(path) == len((OPERATIONS, 0)) else path
 
@@ -192,7 +193,7 @@ def _merge_left(
     documents: Sequence[Document], around: Sequence[Mapping[str, Any]], settings: MigrationSettings
 ) -> Without | None:
     changes: dict[int, list[Change]] = {}
-    places: list[tuple[Document, Path]] = []
+    places: list[tuple[Document, FieldPath]] = []
     steps: list[Step] = []
     for document in documents:
         deleted = changes.setdefault(document.index, [])

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from textwrap import dedent
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.manifests.changes import Change, Delete, EditRefused, Path, Set
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import Change, Delete, EditRefused, Set
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.source import Source, comments_of
@@ -46,7 +47,7 @@ def steps_of(pointer: object) -> tuple[str, ...]:
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in str(pointer).split("/")[1:])
 
 
-def pointer_of(path: Path) -> str:
+def pointer_of(path: FieldPath) -> str:
     """A path as a JSON pointer."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
 
@@ -56,7 +57,7 @@ def patch_text(operations: Sequence[Mapping[str, Any]]) -> str:
     return dedent(documents_of([{OPERATIONS: list(operations)}], Style()).partition("\n")[2])
 
 
-def asking(document: Document, settings: MigrationSettings) -> dict[Path, Resource]:
+def asking(document: Document, settings: MigrationSettings) -> dict[FieldPath, Resource]:
     """The paths in the document of what asks for resources that move to claims: operations, or keys in their values.
 
     Operations that test or remove such an amount are among them, as what they speak of is gone.
@@ -69,7 +70,9 @@ def asking(document: Document, settings: MigrationSettings) -> dict[Path, Resour
     }
 
 
-def _asking(at: Path, operation: Mapping[str, Any], settings: MigrationSettings) -> Iterator[tuple[Path, Resource]]:
+def _asking(
+    at: FieldPath, operation: Mapping[str, Any], settings: MigrationSettings
+) -> Iterator[tuple[FieldPath, Resource]]:
     steps = steps_of(operation.get("path"))
     resource = _moving(steps[-1], settings) if len(steps) > 1 and steps[-2] in _AMOUNTS else None
     if resource is not None:
@@ -81,7 +84,7 @@ def _asking(at: Path, operation: Mapping[str, Any], settings: MigrationSettings)
             yield (at if operation["op"] == "test" else path), resource
 
 
-def _keys(path: Path, value: Any, *, inside: bool) -> Iterator[Path]:
+def _keys(path: FieldPath, value: Any, *, inside: bool) -> Iterator[FieldPath]:
     """The paths of the keys in limits and requests of a value; ``inside``: it is one of these."""
     if isinstance(value, Mapping):
         for key, below in value.items():
@@ -101,7 +104,7 @@ def _moving(name: str, settings: MigrationSettings) -> Resource | None:
     return resource if resource is not None and resource.outcome not in ("ask", "refuse") else None
 
 
-def without(document: Document, paths: Collection[Path]) -> Rest:
+def without(document: Document, paths: Collection[FieldPath]) -> Rest:
     """What is left of a patch without some operations, or keys in their values.
 
     Raises:
@@ -121,7 +124,7 @@ def without(document: Document, paths: Collection[Path]) -> Rest:
                 break
             gone.add(path)
     for index, operation in enumerate(operations):
-        at: Path = (OPERATIONS, index)
+        at: FieldPath = (OPERATIONS, index)
         value = operation.get("value") if isinstance(operation, Mapping) else None
         emptied = isinstance(value, Mapping) and value and all((*at, "value", key) in gone for key in value)
         if not emptied:
@@ -138,13 +141,13 @@ def without(document: Document, paths: Collection[Path]) -> Rest:
     return _rest(document, changes)
 
 
-def _at(value: Any, path: Path) -> Any:
+def _at(value: Any, path: FieldPath) -> Any:
     for part in path:
         value = value[part]
     return value
 
 
-def _begun(operations: Sequence[Any], index: int, below: Path = ()) -> bool:
+def _begun(operations: Sequence[Any], index: int, below: FieldPath = ()) -> bool:
     """Whether later operations are about parts of what an operation adds, or of a value ``below`` in that."""
     path = f"{operations[index]['path']}{pointer_of(below)}/"
     return any(str(operation.get("path", "")).startswith(path) for operation in operations[index + 1 :])
@@ -157,10 +160,10 @@ def _rest(document: Document, changes: Sequence[Change]) -> Rest:
     return Rest(text.removeprefix(f"{OPERATIONS}:")[1:])
 
 
-def saying(document: Document, paths: Collection[Path]) -> list[Path]:
+def saying(document: Document, paths: Collection[FieldPath]) -> list[FieldPath]:
     """The operations that set the values at some paths of what they patch, and the keys in their values that do."""
     pointed = {tuple(map(str, path)) for path in paths}
-    out: list[Path] = []
+    out: list[FieldPath] = []
     for index, operation in enumerate(document.object[OPERATIONS]):
         if not isinstance(operation, Mapping) or operation.get("op") not in ("add", "replace"):
             continue

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import of_answer
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import GROUP
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cluster.applied_manifest import overlay
 from kubectl_dra.cluster.apply import Server
 from kubectl_dra.cluster.builder import SnapshotBuilder
@@ -25,7 +26,7 @@ from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.analysis import as_created
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
-from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at
+from kubectl_dra.manifests.changes import fields_at, items_at, value_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, each_document, parse
 from kubectl_dra.manifests.objects import ManifestObject, objects, title
 from kubectl_dra.manifests.pod_counts import pods_of_spec
@@ -56,15 +57,15 @@ def compare(
     if not pairs:
         return []
     server = Server(assumed.scheduler.release, assumed.scheduler.gates)
-    old = _with_brought(snapshot, _brought(report, namespace, migrated=False), server)
-    now = _with_brought(snapshot, _brought(report, namespace, migrated=True), server)
-    worlds = _Worlds(Cluster(old).emptied().snapshot, Cluster(now).emptied().snapshot, now)
+    old = _with_manifests(snapshot, _manifests(report, namespace, migrated=False), server)
+    now = _with_manifests(snapshot, _manifests(report, namespace, migrated=True), server)
+    snapshots = _Snapshots(Cluster(old).emptied().snapshot, Cluster(now).emptied().snapshot, now)
     settings = replace(assumed, with_ways=False)
     known: dict[str, LandingComparison] = {}
-    return [comparison for pair in pairs for comparison in _compared(pair, worlds, settings, namespace, known)]
+    return [comparison for pair in pairs for comparison in _compared(pair, snapshots, settings, namespace, known)]
 
 
-class _Worlds(NamedTuple):
+class _Snapshots(NamedTuple):
     """The cluster with the files before and after, with nothing in use; and as it is, with those after."""
 
     before: Snapshot
@@ -72,9 +73,9 @@ class _Worlds(NamedTuple):
     now: Snapshot
 
 
-def _with_brought(snapshot: Snapshot, brought: Snapshot, server: Server) -> Snapshot:
+def _with_manifests(snapshot: Snapshot, manifests: Snapshot, server: Server) -> Snapshot:
     try:
-        return overlay(snapshot, brought, server)
+        return overlay(snapshot, manifests, server)
     except InputError:
         return snapshot
 
@@ -151,7 +152,7 @@ def _identity(raw: Mapping[str, Any]) -> tuple[str, str]:
     return str(raw.get("kind")), title(raw)
 
 
-def _brought(report: MigrationReport, namespace: str, *, migrated: bool) -> Snapshot:
+def _manifests(report: MigrationReport, namespace: str, *, migrated: bool) -> Snapshot:
     """The DRA objects of all files, before or after the migration."""
     builder = SnapshotBuilder(namespace, workloads=True)
     for file in (*report.all_files, *report.plain):
@@ -169,7 +170,7 @@ def _brought(report: MigrationReport, namespace: str, *, migrated: bool) -> Snap
 
 def _compared(
     pair: _Pair,
-    worlds: _Worlds,
+    snapshots: _Snapshots,
     settings: Assumed,
     namespace: str,
     known: dict[str, LandingComparison],
@@ -186,10 +187,10 @@ def _compared(
         resources = {name: amount for name, amount in extended_amounts(before).items() if name not in kept}
         if resources:
             where = "" if len(old) == 1 else ".".join(str(step) for step in was.path)
-            alike = _decides(before, after, worlds.now)
+            alike = _decides(before, after, snapshots.now)
             comparison = known.get(alike)
             if comparison is None:
-                comparison = _one(pair, where, before, after, resources, worlds, settings)
+                comparison = _one(pair, where, before, after, resources, snapshots, settings)
             if comparison.verdict is Verdict.SCHEDULABLE:
                 # Why another pod does not fit is said with the names of its own claims.
                 known[alike] = comparison
@@ -203,14 +204,14 @@ def _compared(
             )
 
 
-def _decides(before: Pod, after: Pod, world: Snapshot) -> str:
+def _decides(before: Pod, after: Pod, snapshot: Snapshot) -> str:
     """A text that is equal for pods that get the same nodes and devices."""
     space = after.metadata.namespace
     parts: list[Any] = [space, sorted(after.metadata.labels.items()) if after.spec.affinity else ()]
     for pod in (before, after):
         parts.append(structs.replace(pod.spec, resource_claims=()))
     for pod_claim in after.claims:
-        template = world.templates.get((space, pod_claim.template_name))
+        template = snapshot.templates.get((space, pod_claim.template_name))
         # A claim that pods share has a state of its own.
         parts.append(
             (pod_claim.name, pod_claim.claim_name, template.spec if template is not None else pod_claim.template_name)
@@ -241,15 +242,15 @@ def _one(
     before: Pod,
     after: Pod,
     resources: Mapping[str, int],
-    worlds: _Worlds,
+    snapshots: _Snapshots,
     settings: Assumed,
 ) -> LandingComparison:
-    unread = tuple(gap.kind for gap in worlds.now.unread(_DECIDE))
-    could = () if unread else _accepting(before, worlds.before, settings)
+    unread = tuple(gap.kind for gap in snapshots.now.unread(_DECIDE))
+    could = () if unread else _accepting(before, snapshots.before, settings)
     try:
-        can = () if unread else _accepting(after, worlds.after, settings)
-        empty = diagnose(about_pod(after, worlds.after, exists=False), worlds.after, settings)
-        now = diagnose(about_pod(after, worlds.now, exists=False), worlds.now, settings)
+        can = () if unread else _accepting(after, snapshots.after, settings)
+        empty = diagnose(about_pod(after, snapshots.after, exists=False), snapshots.after, settings)
+        now = diagnose(about_pod(after, snapshots.now, exists=False), snapshots.now, settings)
     except DraError as error:
         return LandingComparison(
             pair.file, title(pair.after), where, resources, could, (), (), (), (), Verdict.UNDETERMINED, error
@@ -296,7 +297,7 @@ def changed_total(comparisons: Sequence[LandingComparison]) -> tuple[int, int, i
 _SHARED: Final = re.compile(r"^\s*(timeSlicing|mps)\s*:", re.MULTILINE)
 
 
-def by_labels(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+def by_labels(spec: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str]]:
     """What to know of claims where the labels that a pod asks of its nodes say who makes these; once for each."""
     messages: set[str] = set()
     for path, key in _labels(spec):
@@ -306,10 +307,10 @@ def by_labels(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
                 yield path, maker.message
 
 
-def _labels(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+def _labels(spec: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str]]:
     for key in fields_at(spec, "nodeSelector"):
         yield ("nodeSelector", key), str(key)
-    at: Path = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+    at: FieldPath = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
     for index, term in enumerate(items_at(spec, *at)):
         for number, wanted in enumerate(items_at(term, "matchExpressions")):
             if isinstance(wanted, Mapping):

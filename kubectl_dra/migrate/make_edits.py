@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.by_identity import ByIdentity
-from kubectl_dra.manifests.changes import Append, Change, Delete, EditRefused, Path, changed, value_at
+from kubectl_dra.manifests.changes import Append, Change, Delete, EditRefused, changed, value_at
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.edits import Edit, edited, edits_of, reread
 from kubectl_dra.manifests.objects import ObjectKey, is_object, object_key
@@ -81,8 +82,8 @@ _SWITCHED_OFF: Final = re.compile(r"#\s*(?:-\s+)?[\"']?[\w./-]+[\"']?:(?:\s+\S+)
 class Explained(NamedTuple):
     """A key that goes, and the list of claims that says the same from now on."""
 
-    key: Path
-    claims: Path
+    key: FieldPath
+    claims: FieldPath
 
 
 class Comments:
@@ -145,7 +146,7 @@ def _explained(raw: object, changes: Sequence[Change]) -> Iterator[Explained]:
         yield from (Explained(key, claims) for key in keys)
 
 
-def _about(places: Places, path: Path) -> Iterator[int]:
+def _about(places: Places, path: FieldPath) -> Iterator[int]:
     """Where the comments begin that stand right above a key, beside it, or below it where nothing follows it."""
     pair, parent = places.document.nodes(path), places.document.nodes(path[:-1])
     if pair is None or pair.key is None or parent is None or parent.value.flow_style:
@@ -355,7 +356,7 @@ def _in_document(
     return with_unread(document, changes, [want.found.path for want in wants]), behind
 
 
-def _in_plain_list(document: Document, path: Path) -> bool:
+def _in_plain_list(document: Document, path: FieldPath) -> bool:
     """Whether the object at the path is in a List or template that accepts objects of all kinds."""
     around = value_at(document.object, path[:-2]) if path else None
     return isinstance(around, Mapping) and (around.get("kind") == "List" or path[-2] == TEMPLATE_OBJECTS)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from msgspec import Struct, field
 
 from kubectl_dra.api.releases import Release
-from kubectl_dra.manifests.changes import Change, Path
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import Change
 from kubectl_dra.manifests.edits import Edit
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.objects import ObjectKey
@@ -55,7 +56,7 @@ class Step(Struct, frozen=True):
     """
 
     code: str
-    path: Path
+    path: FieldPath
     reason: str
     changes: tuple[Change, ...]
     safety: Safety = "safe"
@@ -83,7 +84,7 @@ class Note(Struct, frozen=True):
     """
 
     code: str
-    path: Path
+    path: FieldPath
     message: str
     done: bool = False
     writes: bool = False
@@ -93,7 +94,7 @@ class PlanRefusal(Struct, frozen=True):
     """A needed change that is not made. ``message`` says why, ``way_out`` what to do by hand."""
 
     code: str
-    path: Path
+    path: FieldPath
     message: str
     way_out: str
 
@@ -213,7 +214,7 @@ class Remark(NamedTuple):
     new: str = ""
     safety: Literal["safe", "unsafe"] = "safe"
     document: int = 0
-    root: Path = ()
+    root: FieldPath = ()
     origin: str = ""
     moved: tuple[Moved, ...] = ()
     stays: str = ""

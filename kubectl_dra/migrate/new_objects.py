@@ -7,15 +7,16 @@ import os
 import re
 import zlib
 from collections.abc import Collection, Container, Mapping, Sequence
-from pathlib import Path as File
+from pathlib import Path
 from typing import Any, Final
 
 from kubectl_dra.api.codec import from_v1
 from kubectl_dra.api.limits import MAX_LABEL
 from kubectl_dra.api.releases import GROUP
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.command import is_name
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import EditRefused, Path, fields_at, value_at
+from kubectl_dra.manifests.changes import EditRefused, fields_at, value_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, parse
 from kubectl_dra.manifests.edits import Edit, edited
 from kubectl_dra.manifests.files import Rewritten
@@ -136,7 +137,7 @@ def claims_file(
 
 def _existing(name: str) -> Source:
     try:
-        return decode(File(name).read_bytes(), name)
+        return decode(Path(name).read_bytes(), name)
     except FileNotFoundError:
         return Source(name, "")
     except OSError as error:
@@ -251,7 +252,7 @@ def workload_name(raw: Mapping[str, Any]) -> str | None:
     return name if isinstance(name, str) and is_name(name) else None
 
 
-def roles(raw: Mapping[str, Any], paths: Sequence[Path]) -> tuple[str, ...]:
+def roles(raw: Mapping[str, Any], paths: Sequence[FieldPath]) -> tuple[str, ...]:
     """A distinguishing word for each pod spec of an object; empty if there is only one."""
     if len(paths) < 2:
         return ("",) * len(paths)
@@ -259,7 +260,7 @@ def roles(raw: Mapping[str, Any], paths: Sequence[Path]) -> tuple[str, ...]:
     return tuple(_role(raw, path, shared) for path in paths)
 
 
-def _role(raw: Mapping[str, Any], path: Path, shared: Collection[str | int]) -> str:
+def _role(raw: Mapping[str, Any], path: FieldPath, shared: Collection[str | int]) -> str:
     words: list[str] = []
     for length, step in enumerate(path, 1):
         if isinstance(step, int):

@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_dra.manifests.changes import Path, value_at
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import value_at
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, containers, key_of, pod_specs
 from kubectl_dra.migrate.codes import PATCH, WAY_OUT_PATCH
 from kubectl_dra.migrate.device_plugins.asks import Ask, ask_elsewhere, by_name, extended, is_zero, said
@@ -69,7 +70,7 @@ _IN_PATCH: Final = (
 class ResourceMention(NamedTuple):
     """A resource name and its place."""
 
-    path: Path
+    path: FieldPath
     name: str
 
 
@@ -155,7 +156,7 @@ def _reported(
     return ObjectPlan(claims.steps, (*plan.objects, *claims.objects), plan.notes, refusals)
 
 
-def _of_pods(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[Path]:
+def _of_pods(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[FieldPath]:
     """Where requests stand that other migrations look at."""
     barred = claimless(raw)
     if barred is None or barred.partly:
@@ -164,7 +165,7 @@ def _of_pods(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCata
             yield from ((*container.path, "resources") for container in containers(spec))
 
 
-def _left(raw: Mapping[str, Any], seen: Sequence[Path], catalogue: VendorCatalogue) -> Iterator[Note]:
+def _left(raw: Mapping[str, Any], seen: Sequence[FieldPath], catalogue: VendorCatalogue) -> Iterator[Note]:
     """What else names a resource, beside the places that are ``seen``."""
     for ask in named(raw, catalogue):
         if any(ask.path[: len(path)] == path[: len(ask.path)] for path in seen):
@@ -240,7 +241,7 @@ def _mentions_of(raw: Mapping[str, Any], key: tuple[str, str], catalogue: Vendor
 
 
 def _mentions(
-    value: Any, path: Path, catalogue: VendorCatalogue, *, everywhere: bool = True
+    value: Any, path: FieldPath, catalogue: VendorCatalogue, *, everywhere: bool = True
 ) -> Iterator[ResourceMention]:
     """Known resources as keys of limits and requests; ``everywhere``: as any key or whole value."""
     if isinstance(value, Mapping):
@@ -262,7 +263,7 @@ def _mentions(
         yield ResourceMention(path, value)
 
 
-def _devices(value: Any, path: Path) -> Iterator[ResourceMention]:
+def _devices(value: Any, path: FieldPath) -> Iterator[ResourceMention]:
     """Devices of virtual machines named by deviceName."""
     if isinstance(value, Mapping):
         for key, below in value.items():
@@ -273,7 +274,7 @@ def _devices(value: Any, path: Path) -> Iterator[ResourceMention]:
                 yield from _devices(below, (*path, key))
 
 
-def _gpu_limits(value: Any, path: Path) -> Iterator[ResourceMention]:
+def _gpu_limits(value: Any, path: FieldPath) -> Iterator[ResourceMention]:
     if isinstance(value, Mapping):
         for key, below in value.items():
             if key == "limits" and isinstance(below, Mapping) and "gpu" in below and not is_zero(below["gpu"]):

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.charts import chart_of, is_file
 from kubectl_dra.manifests.documents import Document, each_document
 from kubectl_dra.manifests.source import Source
@@ -26,11 +26,11 @@ _REQUEST_LINE: Final = re.compile(r"^\s*(?:limits|requests)\s*:", re.MULTILINE)
 class EmbeddedAsk(NamedTuple):
     """A text that requests devices: its place in the object, and the resources."""
 
-    path: Path
+    path: FieldPath
     names: tuple[str, ...]
 
 
-def embedded_asks(value: Any, catalogue: VendorCatalogue, path: Path = ()) -> Iterator[EmbeddedAsk]:
+def embedded_asks(value: Any, catalogue: VendorCatalogue, path: FieldPath = ()) -> Iterator[EmbeddedAsk]:
     """Every text in a value that requests known resources."""
     if isinstance(value, Mapping):
         for key, below in value.items():
@@ -101,7 +101,7 @@ def named(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[Embedd
             yield from _named(value, (field,), catalogue)
 
 
-def _named(value: Any, path: Path, catalogue: VendorCatalogue) -> Iterator[EmbeddedAsk]:
+def _named(value: Any, path: FieldPath, catalogue: VendorCatalogue) -> Iterator[EmbeddedAsk]:
     if isinstance(value, Mapping):
         for key, below in value.items():
             if key in OTHER_USES or key in _LABELS:

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.schema import path_text
-from kubectl_dra.manifests.changes import Change, Path
+from kubectl_dra.api.schema import FieldPath, path_text
+from kubectl_dra.manifests.changes import Change
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, title
 from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.codes import Safety
@@ -93,7 +93,7 @@ class PlannedEdit:
         message = f"with --unsafe {note.message}" if note.done and offered else note.message
         return self.item("note", note.code, note.path, message)
 
-    def item(self, sort: Sort, code: str, path: Path, message: str) -> Remark:
+    def item(self, sort: Sort, code: str, path: FieldPath, message: str) -> Remark:
         """A remark about a path of the object."""
         line, column, document = self._file.place(self.found, path)
         return Remark(
@@ -117,7 +117,7 @@ class PlannedEdit:
         )
 
 
-def _resource(path: Path) -> str:
+def _resource(path: FieldPath) -> str:
     """The resource that a path leads to; empty if it leads to something else."""
     name = path[-1] if path[-2:-1] in (("limits",), ("requests",)) else ""
     return name if isinstance(name, str) and is_extended(name) else ""
@@ -147,5 +147,5 @@ def _notes_not_ignored(file: File, manifest: ManifestObject, notes: Iterable[Not
     return tuple(note for note in notes if not file.ignores(manifest, note.code, note.path))
 
 
-def _at(change: Change, root: Path) -> Change:
+def _at(change: Change, root: FieldPath) -> Change:
     return replace(change, path=(*root, *change.path)) if root else change

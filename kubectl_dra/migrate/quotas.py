@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.manifests.changes import Change, Path, Set, fields_at, items_at, value_at
-from kubectl_dra.manifests.workloads import Key, key_of
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import Change, Set, fields_at, items_at, value_at
+from kubectl_dra.manifests.workloads import GroupKind, key_of
 from kubectl_dra.migrate.device_plugins.asks import shown, within
 from kubectl_dra.migrate.model import (
     MigrationSettings,
@@ -21,16 +22,16 @@ from kubectl_dra.migrate.model import (
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
 from kubectl_dra.migrate.vendors.model import Resource
 
-HARD: Final[Mapping[Key, Path]] = {
+HARD: Final[Mapping[GroupKind, FieldPath]] = {
     ("", "ResourceQuota"): ("spec", "hard"),
     ("kubeflow.org", "Profile"): ("spec", "resourceQuotaSpec", "hard"),
 }
-_VOLCANO_FIELDS: Final[tuple[Path, ...]] = (
+_VOLCANO_FIELDS: Final[tuple[FieldPath, ...]] = (
     ("spec", "capability"),
     ("spec", "deserved"),
     ("spec", "guarantee", "resource"),
 )
-QUOTAS: Final[frozenset[Key]] = frozenset(
+QUOTAS: Final[frozenset[GroupKind]] = frozenset(
     (
         *HARD,
         ("", "LimitRange"),
@@ -109,7 +110,7 @@ def namespace_of_quota(raw: Mapping[str, Any]) -> str:
     return str(value_at(raw, ("metadata", "name" if raw.get("kind") == "Profile" else "namespace")) or "")
 
 
-def _waits(who: str, name: str, resource: Resource, key: str, path: Path) -> Note:
+def _waits(who: str, name: str, resource: Resource, key: str, path: FieldPath) -> Note:
     message = (
         f"nothing here claims the devices of {name}, and {who} still asks the device plugin for {resource.name}: the "
         f"amount stays as it is; {key} has to be added with the first claim, which nothing limits without it"
@@ -122,8 +123,8 @@ def quota_key(device_class: str) -> str:
     return f"{device_class}.deviceclass.resource.k8s.io/devices"
 
 
-def _quota(raw: Mapping[str, Any], path: Path, demanded: _Demanded, settings: MigrationSettings) -> ObjectPlan:
-    added: dict[str, tuple[int, list[Path], list[str]]] = {}
+def _quota(raw: Mapping[str, Any], path: FieldPath, demanded: _Demanded, settings: MigrationSettings) -> ObjectPlan:
+    added: dict[str, tuple[int, list[FieldPath], list[str]]] = {}
     notes: list[Note] = []
     refusals: list[PlanRefusal] = []
     hard = fields_at(raw, *path)
@@ -196,7 +197,7 @@ def _resource_of(key: object, settings: MigrationSettings) -> Resource | None:
     return settings.catalogue.resource(name) if is_extended(name) else None
 
 
-def _counted(name: str, path: Path, settings: MigrationSettings) -> Resource | PlanRefusal | None:
+def _counted(name: str, path: FieldPath, settings: MigrationSettings) -> Resource | PlanRefusal | None:
     """What a counted resource becomes, or why no key exists for it."""
     resource = settings.catalogue.resource(name)
     if resource is None:
@@ -236,7 +237,7 @@ def _kueue(raw: Mapping[str, Any], demanded: _Demanded, settings: MigrationSetti
     own = {found.device_class for name in covered if (found := _resource_of(name, settings)) is not None}
     for index, group in enumerate(groups):
         for number, name in enumerate(items_at(group, "coveredResources")):
-            path: Path = ("spec", "resourceGroups", index, "coveredResources", number)
+            path: FieldPath = ("spec", "resourceGroups", index, "coveredResources", number)
             resource = settings.catalogue.resource(str(name)) if is_extended(str(name)) else None
             if resource is None or resource.outcome == "keep":
                 continue
@@ -258,7 +259,7 @@ def _volcano(raw: Mapping[str, Any], demanded: _Demanded, settings: MigrationSet
     changes: list[Change] = []
     notes: list[Note] = []
     refusals: list[PlanRefusal] = []
-    first: Path = ()
+    first: FieldPath = ()
     for path in _VOLCANO_FIELDS:
         amounts = fields_at(raw, *path)
         for name, amount in amounts.items():
@@ -295,6 +296,6 @@ def _whole(value: Any) -> int | None:
     return quantity.value() if quantity.is_integer() and quantity.sign() >= 0 else None
 
 
-def _not_a_number(name: str, value: Any, path: Path) -> PlanRefusal:
+def _not_a_number(name: str, value: Any, path: FieldPath) -> PlanRefusal:
     message = f"requests.{name} is {shown(value)}, which is not a number of devices"
     return PlanRefusal("MIG114", path, message, "Put the number in (fill the template in first), then migrate.")

@@ -9,11 +9,12 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.data.drivers import vendor_files
 from kubectl_dra.errors import FileError, InputError
 from kubectl_dra.lint.locate import enclosing_lines
-from kubectl_dra.manifests.changes import Path, items_at
+from kubectl_dra.manifests.changes import items_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, TemplateError, parse
 from kubectl_dra.manifests.edits import Edit
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
@@ -21,7 +22,7 @@ from kubectl_dra.manifests.kustomization import DEFAULTS, NAMES
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, is_object, objects
 from kubectl_dra.manifests.source import Source, decode, scalar_spans
 from kubectl_dra.manifests.unfilled import Covered, Unfilled, covered
-from kubectl_dra.manifests.workloads import Key, key_of
+from kubectl_dra.manifests.workloads import GroupKind, key_of
 from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.codes import MIGRATE
 from kubectl_dra.migrate.model import MigratedFile, Remark
@@ -236,7 +237,7 @@ def named_in(text: str, catalogue: VendorCatalogue) -> list[str]:
 #
 # A quantity or name such as ``${GPUS}`` is refused where it matters; elsewhere in an object it stays.
 
-TEMPLATE: Final[Key] = ("template.openshift.io", "Template")
+TEMPLATE: Final[GroupKind] = ("template.openshift.io", "Template")
 TEMPLATE_OBJECTS: Final = "objects"
 
 
@@ -304,7 +305,7 @@ class File:
         self._set(changed_file.source, changed_file.documents, changed_file.origins)
         self.rounds = (*self.rounds, *changed_file.rounds)
 
-    def place(self, manifest: ManifestObject, path: Path) -> tuple[int, int, int]:
+    def place(self, manifest: ManifestObject, path: FieldPath) -> tuple[int, int, int]:
         """Line and column in the original for a path of an object, and the number of its document there."""
         origin = self._origins.get(manifest.document)
         if origin is None:
@@ -313,7 +314,7 @@ class File:
         position = document.key_position((*manifest.path, *path))
         return position.line, position.column, document.index
 
-    def ignores(self, manifest: ManifestObject, code: str, path: Path) -> bool:
+    def ignores(self, manifest: ManifestObject, code: str, path: FieldPath) -> bool:
         """Whether a comment says that nothing is to be said or changed at a path of an object."""
         origin = self._origins.get(manifest.document)
         return origin is not None and self.ignored.covers(code, self.before[origin], (*manifest.path, *path))
@@ -374,7 +375,7 @@ class Ignored:
             if not suppression.problem and _codes(suppression)
         ]
 
-    def covers(self, code: str, document: Document, path: Path) -> bool:
+    def covers(self, code: str, document: Document, path: FieldPath) -> bool:
         """Whether a comment silences a code at a path of a document: nothing is reported or changed there."""
         if not self._comments:
             return False

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.dra_fields import fields
-from kubectl_dra.manifests.changes import Change, Delete, Enclose, Path, Set, Unwrap, Wrap, fields_at, value_at
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import Change, Delete, Enclose, Set, Unwrap, Wrap, fields_at, value_at
 
 FLAT: Final = ("v1beta1", "v1alpha3")
 """The versions with flat requests and wrapped devices."""
@@ -22,7 +23,7 @@ _EMPTY: Final = ("", 0, False)
 class Unclear(Exception):
     """The object's meaning in another version is unclear; ``path`` is where, ``way_out`` what to do."""
 
-    def __init__(self, path: Path, message: str, way_out: str) -> None:
+    def __init__(self, path: FieldPath, message: str, way_out: str) -> None:
         super().__init__(message)
         self.path = path
         self.way_out = way_out
@@ -36,8 +37,8 @@ class Conversion(NamedTuple):
     """
 
     changes: tuple[Change, ...]
-    dropped: tuple[Path, ...] = ()
-    foreign: tuple[Path, ...] = ()
+    dropped: tuple[FieldPath, ...] = ()
+    foreign: tuple[FieldPath, ...] = ()
 
 
 def conversion(raw: Mapping[str, Any], old: str, new: str) -> Conversion:
@@ -48,8 +49,8 @@ def conversion(raw: Mapping[str, Any], old: str, new: str) -> Conversion:
     """
     spec_path, spec = _claim_spec(raw)
     changes: list[Change] = []
-    dropped: list[Path] = []
-    foreign: list[Path] = []
+    dropped: list[FieldPath] = []
+    foreign: list[FieldPath] = []
     if old == "v1alpha3":
         dropped = [path for path in _REMOVED.get(str(raw.get("kind")), ()) if _is_there(raw, path)]
         changes += [Delete(path) for path in dropped]
@@ -72,7 +73,7 @@ def conversion(raw: Mapping[str, Any], old: str, new: str) -> Conversion:
     return Conversion(tuple(changes), tuple(dropped), tuple(foreign))
 
 
-def _claim_spec(raw: Mapping[str, Any]) -> tuple[Path, Any]:
+def _claim_spec(raw: Mapping[str, Any]) -> tuple[FieldPath, Any]:
     kind = raw.get("kind")
     if kind == "ResourceClaim":
         return ("spec",), raw.get("spec")
@@ -81,7 +82,7 @@ def _claim_spec(raw: Mapping[str, Any]) -> tuple[Path, Any]:
     return (), None
 
 
-def _listed(raw: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+def _listed(raw: Mapping[str, Any], path: FieldPath) -> Iterator[tuple[FieldPath, Mapping[str, Any]]]:
     """The mappings of a list, with their paths. Raises Unclear for other items."""
     items = value_at(raw, path)
     if items is None:
@@ -97,7 +98,7 @@ def _listed(raw: Mapping[str, Any], path: Path) -> Iterator[tuple[Path, Mapping[
 # --- requests ------------------------------------------------------------------------------------
 
 
-def _request_up(path: Path, request: Mapping[str, Any]) -> tuple[list[Change], bool]:
+def _request_up(path: FieldPath, request: Mapping[str, Any]) -> tuple[list[Change], bool]:
     flat = tuple(key for key in request if key not in _KEPT)
     if request.get("exactly") is not None:
         if flat:
@@ -124,7 +125,7 @@ def _is_set(key: str, value: Any) -> bool:
     return bool(value) if key in ("deviceClassName", "allocationMode", "count") else value is not None
 
 
-def _request_down(path: Path, request: Mapping[str, Any]) -> tuple[list[Change], bool]:
+def _request_down(path: FieldPath, request: Mapping[str, Any]) -> tuple[list[Change], bool]:
     flat = [key for key in request if key not in _KEPT]
     exactly = request.get("exactly")
     if "exactly" not in request:
@@ -153,7 +154,7 @@ def _slice_nodes(raw: Mapping[str, Any]) -> Iterator[Change]:
             yield Delete(("spec", key))
 
 
-def _device_up(path: Path, device: Mapping[str, Any], old: str) -> tuple[list[Change], bool]:
+def _device_up(path: FieldPath, device: Mapping[str, Any], old: str) -> tuple[list[Change], bool]:
     own = fields("BasicDevice", "v1beta1")
     bare = [key for key in device if key in own]
     if "basic" not in device:
@@ -171,14 +172,14 @@ def _device_up(path: Path, device: Mapping[str, Any], old: str) -> tuple[list[Ch
     return [*out, *(_capacities((*path, "basic"), basic) if old == "v1alpha3" else ())], False
 
 
-def _capacities(path: Path, basic: Any) -> Iterator[Change]:
+def _capacities(path: FieldPath, basic: Any) -> Iterator[Change]:
     """Plain quantities of v1alpha3."""
     for name, value in fields_at(basic, "capacity").items():
         if not isinstance(value, Mapping):
             yield Enclose((*path, "capacity", name), "value")
 
 
-def _device_down(path: Path, device: Mapping[str, Any]) -> tuple[list[Change], bool]:
+def _device_down(path: FieldPath, device: Mapping[str, Any]) -> tuple[list[Change], bool]:
     inner = tuple(key for key in device if key not in ("name", "basic"))
     if "basic" in device:
         if inner:
@@ -193,7 +194,7 @@ def _device_down(path: Path, device: Mapping[str, Any]) -> tuple[list[Change], b
 
 # --- what is gone --------------------------------------------------------------------------------
 
-_REMOVED: Final[Mapping[str, tuple[Path, ...]]] = {
+_REMOVED: Final[Mapping[str, tuple[FieldPath, ...]]] = {
     "DeviceClass": (("spec", "suitableNodes"),),
     "ResourceClaim": (
         ("spec", "controller"),
@@ -205,6 +206,6 @@ _REMOVED: Final[Mapping[str, tuple[Path, ...]]] = {
 """What existed only in v1alpha3 of 1.31."""
 
 
-def _is_there(raw: Mapping[str, Any], path: Path) -> bool:
+def _is_there(raw: Mapping[str, Any], path: FieldPath) -> bool:
     parent = value_at(raw, path[:-1])
     return isinstance(parent, Mapping) and path[-1] in parent

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.manifests.changes import Change, Delete, Path, Set, items_at, value_at
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import Change, Delete, Set, items_at, value_at
 from kubectl_dra.manifests.workloads import PodContainer
 from kubectl_dra.migrate.device_plugins.asks import Ask, said
 from kubectl_dra.migrate.device_plugins.claim_wiring import Claim, wired
@@ -35,7 +36,7 @@ _TEMPLATE: Final = "ResourceClaimTemplate"
 class MachineDevice(NamedTuple):
     """A device of a virtual machine that is named by ``resource``: its path, and which list it is in."""
 
-    path: Path
+    path: FieldPath
     resource: Resource
 
     @property
@@ -44,12 +45,12 @@ class MachineDevice(NamedTuple):
         return str(self.path[-2])
 
     @property
-    def machine(self) -> Path:
+    def machine(self) -> FieldPath:
         """Where the spec of the VirtualMachineInstance is."""
         return self.path[: self.path.index("domain")]
 
 
-def virtual_device(path: Path, resource: Resource | None) -> MachineDevice | None:
+def virtual_device(path: FieldPath, resource: Resource | None) -> MachineDevice | None:
     """The device of a virtual machine whose ``deviceName`` is at a path; None elsewhere, as in an instance type."""
     named = path[-1] == "deviceName" and path[-3:-2] in ((GPUS,), (HOST_DEVICES,))
     return MachineDevice(path[:-1], resource) if named and "domain" in path and resource is not None else None

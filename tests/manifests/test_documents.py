@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.documents import (
     Document,
     NotAnObject,
@@ -45,7 +45,7 @@ list:
 """
 
 
-def _slices(document: Document, path: Path) -> tuple[str, str]:
+def _slices(document: Document, path: FieldPath) -> tuple[str, str]:
     """The texts of key and value, cut out by position."""
     key, value = document.key_position(path), document.position(path)
     text = document.source.text
@@ -57,7 +57,7 @@ def test_positions() -> None:
     assert (first.index, first.line, second.index, second.line) == (0, 2, 1, 16)
     assert _slices(first, ("metadata", "name")) == ("name", '"größe-😀"')
     assert first.position(("metadata", "name"))[:4] == (5, 9, 5, 18)
-    request: Path = ("spec", "devices", "requests", 0)
+    request: FieldPath = ("spec", "devices", "requests", 0)
     assert _slices(first, (*request, "exactly", "deviceClassName")) == ("deviceClassName", "gpu.example.com")
     assert _slices(first, (*request, "exactly", "selectors", 0, "cel", "expression"))[1] == '"true"'
     assert first.position((*request, "exactly", "selectors"))[:4] == (12, 20, 12, 49)
@@ -215,7 +215,7 @@ def test_finished_manifests_with_braces(text: str) -> None:
     assert read_documents(text, "f")[0].object["a"]
 
 
-def _paths(value: Any, path: Path = ()) -> list[tuple[Path, Any]]:
+def _paths(value: Any, path: FieldPath = ()) -> list[tuple[FieldPath, Any]]:
     out = [(path, value)]
     if isinstance(value, dict):
         for key, inner in value.items():

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.manifests.workloads import TEMPLATES, Path, containers, pod_specs, pod_templates
+from kubectl_dra.manifests.workloads import TEMPLATES, TemplatePath, containers, pod_specs, pod_templates
 
 POD: dict[str, Any] = {"spec": {"containers": []}}
 
 
-def wrapped(path: Path) -> Any:
+def wrapped(path: TemplatePath) -> Any:
     """An object with one pod template at a path of the table."""
     value: Any = POD
     for step in reversed(path):

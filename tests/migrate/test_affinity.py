@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubectl_dra.manifests.changes import Delete, Path, changed
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import Delete, changed
 from kubectl_dra.migrate.device_plugins.labels import emptied
 
 KEYS = st.sampled_from(["a", "b", "c"])
@@ -18,13 +19,13 @@ TREES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-def paths(value: Any, at: Path = ()) -> list[Path]:
+def paths(value: Any, at: FieldPath = ()) -> list[FieldPath]:
     """The paths of all values below a value."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [path for key, below in items for path in ((*at, key), *paths(below, (*at, key)))]
 
 
-def without(value: Any, gone: set[Path], at: Path = ()) -> Any:
+def without(value: Any, gone: set[FieldPath], at: FieldPath = ()) -> Any:
     """What is left, or None for what goes; written without deletions, to compare with."""
     if at in gone:
         return None
@@ -39,7 +40,7 @@ def without(value: Any, gone: set[Path], at: Path = ()) -> Any:
     return None if value and not kept and at else kept
 
 
-def leaves(value: Any) -> list[Path]:
+def leaves(value: Any) -> list[FieldPath]:
     """Paths that no other of them leads through."""
     every = paths(value)
     return [path for path in every if not any(len(other) > len(path) and other[: len(path)] == path for other in every)]

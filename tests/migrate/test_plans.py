@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubectl_dra.api.releases import Release
-from kubectl_dra.manifests.changes import Path, changed, value_at
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import changed, value_at
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, containers, known_kind, pod_specs
 from kubectl_dra.migrate import other_kinds as elsewhere
 from kubectl_dra.migrate import quotas
@@ -181,7 +182,7 @@ def placed() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("key", "templates"), list(placed()))
-def test_every_kind_is_migrated_or_refused(key: tuple[str, str], templates: tuple[Path, ...]) -> None:
+def test_every_kind_is_migrated_or_refused(key: tuple[str, str], templates: tuple[FieldPath, ...]) -> None:
     container = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": 1}}}
     raw: dict[str, Any] = {"apiVersion": f"{key[0]}/v1".lstrip("/"), "kind": key[1], "metadata": {"name": "x"}}
     for path in (*templates, *(SPECS[key][:1] if key in SPECS else ())):

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.api.schema import path_text
+from kubectl_dra.api.schema import FieldPath, path_text
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.objects import objects, title
@@ -23,7 +22,7 @@ WIRING = {"resources", "resourceClaims", "pod", "nodeSelector", "affinity", "gpu
 """What MIG101 itself changes: the request becomes a claim, and rules for nodes become selectors."""
 
 
-def differences(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
+def differences(before: Any, after: Any, path: FieldPath = ()) -> Iterator[FieldPath]:
     """The paths at which two values differ, as deep as both are mappings."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in {**before, **after}:
@@ -43,7 +42,7 @@ def inside(one: str, other: str) -> bool:
     return one == other or (one.startswith(other) and one[len(other)] in ".[")
 
 
-def told(path: Path, changes: list[Remark]) -> bool:
+def told(path: FieldPath, changes: list[Remark]) -> bool:
     """Whether a change is about the path."""
     text, last = path_text(path), str(path[-1])
     for item in changes:

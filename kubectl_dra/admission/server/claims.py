@@ -16,7 +16,6 @@ from kubectl_dra.admission.server.metadata import (
 from kubectl_dra.admission.server.model import (
     FORBIDDEN,
     INVALID,
-    Path,
     ServerContext,
     Violation,
     Violations,
@@ -43,6 +42,7 @@ from kubectl_dra.admission.server.taints import check_toleration
 from kubectl_dra.api.behaviour import BOTH_KINDS_READ, DISTINCT_READ_BESIDE_MATCH, STORED_UNREAD
 from kubectl_dra.api.dra_fields import limit, values_of
 from kubectl_dra.api.limits import MAX_EXPRESSION_COST, MAX_REQUESTS
+from kubectl_dra.api.schema import FieldPath
 
 # Attributes that a request derives from those of a device (alpha in 1.37).
 
@@ -64,12 +64,14 @@ def used_by_constraints(devices: Mapping[str, Any]) -> Used:
     return {request: frozenset(names) for request, names in attributes.items()}
 
 
-def check_derived_attributes(attributes: Any, at: Path, request: str, used: Used, context: ServerContext) -> Violations:
+def check_derived_attributes(
+    attributes: Any, at: FieldPath, request: str, used: Used, context: ServerContext
+) -> Violations:
     """``derivedAttributes`` of a request; ``request`` is its name, or ``name/alternative``."""
     targets = ("", request, request.partition("/")[0])
     compared = frozenset().union(*(used.get(target, frozenset()) for target in targets))
 
-    def check(attribute: Mapping[str, Any] | None, at: Path) -> Violations:
+    def check(attribute: Mapping[str, Any] | None, at: FieldPath) -> Violations:
         if name := text(attribute, "name"):
             yield from check_fully_qualified(name, (*at, "name"), (_RULE, _RULE), release=context.release)
         else:
@@ -89,7 +91,7 @@ def check_derived_attributes(attributes: Any, at: Path, request: str, used: Used
             yield from check_expression(expression, (*at, index, "expression"), context, derived=True)
 
 
-def check_total_cost(requests: Iterable[Any], at: Path, context: ServerContext) -> Violations:
+def check_total_cost(requests: Iterable[Any], at: FieldPath, context: ServerContext) -> Violations:
     """The derived attributes of a claim's requests, ``at`` its devices, may not cost too much together."""
     total = 0
     for request in requests:
@@ -146,18 +148,18 @@ def check_template(template: Mapping[str, Any], context: ServerContext) -> Viola
         yield from (violation for violation in again if (violation.field, violation.reason) not in known)
 
 
-def _check_devices(devices: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
+def _check_devices(devices: Mapping[str, Any], at: FieldPath, context: ServerContext) -> Violations:
     names = request_names(devices)
 
     used = used_by_constraints(devices)
 
-    def request(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+    def request(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
         return _check_request(raw or {}, at, used, context)
 
-    def constraint(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+    def constraint(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
         return _check_constraint(raw or {}, at, names, context)
 
-    def config(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+    def config(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
         yield from check_references(raw, at, "config", names, context)
         yield from check_config(raw, at, context)
 
@@ -183,7 +185,7 @@ def request_names(devices: Mapping[str, Any]) -> RequestNames:
     }
 
 
-def _check_request(request: Mapping[str, Any], at: Path, used: Used, context: ServerContext) -> Violations:
+def _check_request(request: Mapping[str, Any], at: FieldPath, used: Used, context: ServerContext) -> Violations:
     yield from check_format(_name(request), (*at, "name"), "request-name-invalid", label_problems)
     exactly, alternatives = request.get("exactly"), request.get("firstAvailable")
     inside = chain(_check_alternatives(request, at, used, context), _check_exact(request, at, used, context))
@@ -201,14 +203,14 @@ def _check_request(request: Mapping[str, Any], at: Path, used: Used, context: Se
         yield missing(at, "request-kind-missing", "must have either exactly or firstAvailable")
 
 
-def _check_exact(request: Mapping[str, Any], at: Path, used: Used, context: ServerContext) -> Violations:
+def _check_exact(request: Mapping[str, Any], at: FieldPath, used: Used, context: ServerContext) -> Violations:
     exactly = request.get("exactly")
     if exactly is not None:
         yield from _check_device_request(exactly, (*at, "exactly"), _name(request), used, context)
 
 
-def _check_alternatives(request: Mapping[str, Any], at: Path, used: Used, context: ServerContext) -> Violations:
-    def subrequest(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+def _check_alternatives(request: Mapping[str, Any], at: FieldPath, used: Used, context: ServerContext) -> Violations:
+    def subrequest(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
         yield from check_format(_name(raw), (*at, "name"), "sub-request-name-invalid", label_problems)
         yield from _check_device_request(raw or {}, at, f"{_name(request)}/{_name(raw)}", used, context)
 
@@ -218,7 +220,7 @@ def _check_alternatives(request: Mapping[str, Any], at: Path, used: Used, contex
 
 
 def _check_device_request(
-    request: Mapping[str, Any], at: Path, name: str, used: Used, context: ServerContext
+    request: Mapping[str, Any], at: FieldPath, name: str, used: Used, context: ServerContext
 ) -> Violations:
     """Check what ``exactly`` and a subrequest have in common; ``name`` is how constraints refer to it."""
     class_rules = ("class-name-missing", "class-name-invalid")
@@ -234,7 +236,7 @@ def _check_device_request(
     yield from check_rows(request, at, "ExactDeviceRequest", context)
 
 
-def _check_count(mode: str, count: int, at: Path) -> Violations:
+def _check_count(mode: str, count: int, at: FieldPath) -> Violations:
     if mode == "All":
         if count:
             yield violation((*at, "count"), INVALID, "count-with-all", "must not be set with allocationMode All")
@@ -247,7 +249,7 @@ def _check_count(mode: str, count: int, at: Path) -> Violations:
 
 
 def _check_constraint(
-    constraint: Mapping[str, Any], at: Path, names: RequestNames, context: ServerContext
+    constraint: Mapping[str, Any], at: FieldPath, names: RequestNames, context: ServerContext
 ) -> Violations:
     yield from check_references(constraint, at, "constraint", names, context)
     match, distinct = constraint.get("matchAttribute"), constraint.get("distinctAttribute")
@@ -264,18 +266,18 @@ def _check_constraint(
 
 
 def check_references(
-    raw: Mapping[str, Any] | None, at: Path, rule: str, names: RequestNames, context: ServerContext
+    raw: Mapping[str, Any] | None, at: FieldPath, rule: str, names: RequestNames, context: ServerContext
 ) -> Violations:
     """Check the ``requests`` of a constraint or config; ``rule`` is the prefix of the rules' names."""
 
-    def reference(name: str | None, at: Path) -> Violations:
+    def reference(name: str | None, at: FieldPath) -> Violations:
         return check_reference(name or "", at, f"{rule}-request-unknown", names)
 
     rules = (f"{rule}-requests-too-many", f"{rule}-request-duplicate")
     yield from check_set((raw or {}).get("requests"), (*at, "requests"), MAX_REQUESTS, rules, reference, context)
 
 
-def check_reference(name: str, at: Path, rule: str, names: RequestNames) -> Violations:
+def check_reference(name: str, at: FieldPath, rule: str, names: RequestNames) -> Violations:
     """A reference to a request or to one of its alternatives."""
     parts = name.split("/")
     if len(parts) > 2:
@@ -287,7 +289,7 @@ def check_reference(name: str, at: Path, rule: str, names: RequestNames) -> Viol
         yield _unknown_request(name, at, rule, names)
 
 
-def _unknown_request(name: str, at: Path, rule: str, names: RequestNames) -> Violation:
+def _unknown_request(name: str, at: FieldPath, rule: str, names: RequestNames) -> Violation:
     owner = next((request for request, alternatives in names.items() if name in alternatives), None)
     hint = f"; the subrequest is written {owner}/{name}" if owner is not None else ""
     return violation(at, INVALID, rule, f"{name!r} is not a request of this claim{hint}")

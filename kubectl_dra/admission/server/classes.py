@@ -10,7 +10,6 @@ from kubectl_dra.admission.server.metadata import check_metadata
 from kubectl_dra.admission.server.model import (
     INVALID,
     TOO_LONG,
-    Path,
     ServerContext,
     Violations,
     check_list,
@@ -24,6 +23,7 @@ from kubectl_dra.admission.server.names import check_driver, check_rows, label_k
 from kubectl_dra.admission.server.selectors import check_selectors
 from kubectl_dra.api.behaviour import CLAIM_PREFIX_READ
 from kubectl_dra.api.dra_fields import limit
+from kubectl_dra.api.schema import FieldPath
 
 # Opaque driver parameters, in classes and claims.
 
@@ -34,7 +34,7 @@ _ESCAPED: Final = str.maketrans(
 )
 
 
-def check_config(config: Mapping[str, Any] | None, at: Path, context: ServerContext) -> Violations:
+def check_config(config: Mapping[str, Any] | None, at: FieldPath, context: ServerContext) -> Violations:
     """The ``opaque`` part of an entry of ``config``."""
     opaque = (config or {}).get("opaque")
     at = (*at, "opaque")
@@ -45,14 +45,14 @@ def check_config(config: Mapping[str, Any] | None, at: Path, context: ServerCont
     yield from _check_parameters(opaque.get("parameters"), (*at, "parameters"))
 
 
-def _check_parameters(parameters: Any, at: Path) -> Violations:
+def _check_parameters(parameters: Any, at: FieldPath) -> Violations:
     if parameters is None:
         yield missing(at, "config-parameters-missing")
     else:
         yield from check_object(parameters, at, "config-parameters")
 
 
-def check_object(parameters: Any, at: Path, rule: str) -> Violations:
+def check_object(parameters: Any, at: FieldPath, rule: str) -> Violations:
     """Raw JSON that must be an object; ``rule`` is the beginning of its rules' names."""
     length, most = sent_size(parameters), limit("OpaqueDeviceConfiguration", "parameters")
     if most is not None and length > most:
@@ -84,10 +84,10 @@ def check_class(device_class: Mapping[str, Any], context: ServerContext) -> Viol
     stored = context.old is not None and same_field(spec, struct(context.old, "spec"), "DeviceClassSpec", "selectors")
     if not stored:
         yield from check_selectors(spec.get("selectors"), ("spec", "selectors"), "class-selectors-too-many", context)
-    at: Path = ("spec", "config")
+    at: FieldPath = ("spec", "config")
     most = limit("DeviceClassSpec", "config")
 
-    def config(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+    def config(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
         return check_config(raw, at, context)
 
     yield from check_list(spec.get("config"), at, most, "class-config-too-many", config, context)

@@ -11,7 +11,6 @@ from kubectl_dra.admission.server.model import (
     NOT_FOUND,
     TOO_MANY,
     Key,
-    Path,
     ServerContext,
     Violations,
     check_set,
@@ -26,6 +25,7 @@ from kubectl_dra.api.behaviour import COUNTERS_APART, COUNTERS_LIMITED_EACH, KEY
 from kubectl_dra.api.dra_fields import limit
 from kubectl_dra.api.limits import MAX_COUNTERS
 from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.schema import FieldPath
 
 _TOTAL_MAX: Final = 32
 """Up to 1.34: the most counters of a slice's sets together, and of those that one device consumes."""
@@ -43,10 +43,10 @@ def sets_of(spec: Mapping[str, Any]) -> Sets:
     }
 
 
-def check_counter_sets(sets: Any, at: Path, context: ServerContext) -> Violations:
+def check_counter_sets(sets: Any, at: FieldPath, context: ServerContext) -> Violations:
     """``sharedCounters`` of a slice."""
 
-    def check(counter_set: Mapping[str, Any] | None, at: Path) -> Violations:
+    def check(counter_set: Mapping[str, Any] | None, at: FieldPath) -> Violations:
         yield from check_required(text(counter_set, "name"), (*at, "name"), ("counter-set-name",) * 2, label_problems)
         rules = ("counters-missing", "counters-too-many", "counter-name")
         yield from _check_counters((counter_set or {}).get("counters"), (*at, "counters"), rules, context)
@@ -60,7 +60,7 @@ def check_counter_sets(sets: Any, at: Path, context: ServerContext) -> Violation
     yield from check_set(sets, at, most, rules, check, context, named="name")
 
 
-def check_consumed_together(devices: Any, at: Path, context: ServerContext) -> Violations:
+def check_consumed_together(devices: Any, at: FieldPath, context: ServerContext) -> Violations:
     """The counters that all devices of a slice consume, which only 1.34 and before limit."""
     total = sum(_counters((device or {}).get("consumesCounters")) for device in devices or ())
     if context.release not in COUNTERS_LIMITED_EACH and total > _SLICE_MAX:
@@ -68,12 +68,14 @@ def check_consumed_together(devices: Any, at: Path, context: ServerContext) -> V
         yield violation(at, INVALID, "consumes-too-many", message)
 
 
-def check_consumptions(device: Mapping[str, Any], device_at: Path, sets: Sets, context: ServerContext) -> Violations:
+def check_consumptions(
+    device: Mapping[str, Any], device_at: FieldPath, sets: Sets, context: ServerContext
+) -> Violations:
     """``consumesCounters`` of a device. ``sets`` are those of its slice, where they must be up to 1.34."""
     consumptions, at = device.get("consumesCounters"), (*device_at, "consumesCounters")
     together = context.release not in COUNTERS_APART
 
-    def check(consumption: Mapping[str, Any] | None, at: Path) -> Violations:
+    def check(consumption: Mapping[str, Any] | None, at: FieldPath) -> Violations:
         name = text(consumption, "counterSet")
         if not name:
             yield missing((*at, "counterSet"), "consumes-set")
@@ -94,7 +96,7 @@ def check_consumptions(device: Mapping[str, Any], device_at: Path, sets: Sets, c
         yield from _check_known(consumptions or (), at, sets)
 
 
-def _check_known(consumptions: Any, at: Path, sets: Sets) -> Violations:
+def _check_known(consumptions: Any, at: FieldPath, sets: Sets) -> Violations:
     for index, consumption in enumerate(consumptions):
         name = text(consumption, "counterSet")
         if name not in sets:
@@ -113,7 +115,7 @@ def _counters(entries: Any) -> int:
 
 
 def _check_counters(
-    counters: Mapping[str, Any] | None, at: Path, rules: tuple[str, str, str], context: ServerContext
+    counters: Mapping[str, Any] | None, at: FieldPath, rules: tuple[str, str, str], context: ServerContext
 ) -> Violations:
     """Check counters; ``rules``: missing, too many, bad name."""
     if not counters:
@@ -137,10 +139,10 @@ _MULTIPLIER: Final = "node-allocatable-multiplier"
 _EMPTY: Final = "node-allocatable-empty"
 
 
-def check_mappings(mappings: Mapping[str, Any] | None, capacity: Mapping[str, Any], at: Path) -> Violations:
+def check_mappings(mappings: Mapping[str, Any] | None, capacity: Mapping[str, Any], at: FieldPath) -> Violations:
     """``nodeAllocatableResourceMappings`` of a device ``at``."""
     for name, mapping in (mappings or {}).items():
-        where: Path = (*at, "nodeAllocatableResourceMappings", Key(name))
+        where: FieldPath = (*at, "nodeAllocatableResourceMappings", Key(name))
         if not is_native_resource(name):
             yield _no_resource(name, where)
         multiplier, key = (mapping or {}).get("allocationMultiplier"), (mapping or {}).get("capacityKey")
@@ -149,10 +151,10 @@ def check_mappings(mappings: Mapping[str, Any] | None, capacity: Mapping[str, An
         yield from _check_key(key, capacity, (*where, "capacityKey"))
 
 
-def check_node_resources(resources: Mapping[str, Any] | None, capacity: Mapping[str, Any], at: Path) -> Violations:
+def check_node_resources(resources: Mapping[str, Any] | None, capacity: Mapping[str, Any], at: FieldPath) -> Violations:
     """``nodeAllocatableResources`` of a device ``at``."""
     for name, resource in (resources or {}).items():
-        where: Path = (*at, "nodeAllocatableResources", Key(name))
+        where: FieldPath = (*at, "nodeAllocatableResources", Key(name))
         if name not in POD_RESOURCES and not is_huge_page(name):
             yield _no_resource(name, where)
         mapping, overhead = (resource or {}).get("mapping"), (resource or {}).get("overhead")
@@ -164,7 +166,7 @@ def check_node_resources(resources: Mapping[str, Any] | None, capacity: Mapping[
             yield from _check_overhead(overhead, (*where, "overhead"))
 
 
-def _check_mapping(mapping: Mapping[str, Any], capacity: Mapping[str, Any], at: Path) -> Violations:
+def _check_mapping(mapping: Mapping[str, Any], capacity: Mapping[str, Any], at: FieldPath) -> Violations:
     key, multiplier = mapping.get("capacityKey"), mapping.get("capacityMultiplier")
     of_device = mapping.get("deviceMultiplier")
     if (key is None) == (of_device is None):
@@ -180,7 +182,7 @@ def _check_mapping(mapping: Mapping[str, Any], capacity: Mapping[str, Any], at: 
         yield from _positive(of_device, (*at, "deviceMultiplier"))
 
 
-def _check_overhead(overhead: Mapping[str, Any], at: Path) -> Violations:
+def _check_overhead(overhead: Mapping[str, Any], at: FieldPath) -> Violations:
     given = {name: overhead[name] for name in ("perPod", "perContainer") if overhead.get(name) is not None}
     if not given:
         yield violation(at, INVALID, _EMPTY, "must have perPod or perContainer")
@@ -189,17 +191,17 @@ def _check_overhead(overhead: Mapping[str, Any], at: Path) -> Violations:
             yield violation((*at, name), INVALID, _MULTIPLIER, f"{amount} must not be negative")
 
 
-def _check_key(key: str | None, capacity: Mapping[str, Any], at: Path) -> Violations:
+def _check_key(key: str | None, capacity: Mapping[str, Any], at: FieldPath) -> Violations:
     if key == "":
         yield violation(at, INVALID, _CAPACITY, "must not be empty")
     elif key is not None and key not in capacity:
         yield violation(at, NOT_FOUND, _CAPACITY, f"{key!r} is not a capacity of this device")
 
 
-def _positive(amount: Any, at: Path) -> Violations:
+def _positive(amount: Any, at: FieldPath) -> Violations:
     if Quantity.from_json(amount).sign() <= 0:
         yield violation(at, INVALID, _MULTIPLIER, f"{amount} must be more than 0")
 
 
-def _no_resource(name: str, at: Path) -> Any:
+def _no_resource(name: str, at: FieldPath) -> Any:
     return violation(at, INVALID, _KEY, f"{name!r} is not a resource of nodes such as cpu or memory")

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any, Final
 
-from kubectl_dra.admission.server.model import BAD_REQUEST, Key, Path, Violation, Violations, violation
+from kubectl_dra.admission.server.model import BAD_REQUEST, Key, Violation, Violations, violation
 from kubectl_dra.api.dra_fields import KINDS, fields
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.releases import GROUP, MODELLED, SCHEMAS, Release
-from kubectl_dra.api.schema import Field
+from kubectl_dra.api.schema import Field, FieldPath
 from kubectl_dra.data.packed import packed
 
 _STRING: Final = Field("string", "", False, False, True)
@@ -32,13 +32,13 @@ def decoding_errors(raw: Mapping[str, Any], group: str, version: str, release: R
         yield from _outside_dra(raw, group, version, release)
 
 
-def duplicates(paths: Iterable[Path]) -> Violations:
+def duplicates(paths: Iterable[FieldPath]) -> Violations:
     """Fields that occur twice in the manifest's text."""
     for path in paths:
         yield violation(path, BAD_REQUEST, "duplicate-field", f"{path[-1]!r} is given twice")
 
 
-def unknown(at: Path, known: Iterable[str], note: str = "") -> Violations:
+def unknown(at: FieldPath, known: Iterable[str], note: str = "") -> Violations:
     """A field that the kind does not have there; ``known`` are the existing ones."""
     message = f"there is no field {at[-1]!r} here{note}"
     if not note:
@@ -55,7 +55,7 @@ def closest(name: str, known: tuple[str, ...]) -> str:
     return next(iter(get_close_matches(name, known, 1, 0.75)), "")
 
 
-def wrong(at: Path, problem: tuple[str, str] | None) -> tuple[Violation, ...]:
+def wrong(at: FieldPath, problem: tuple[str, str] | None) -> tuple[Violation, ...]:
     """A value that its field's type does not accept."""
     return () if problem is None else (violation(at, BAD_REQUEST, *problem),)
 
@@ -67,7 +67,7 @@ def _table(struct: str, version: str, release: Release) -> Mapping[str, Field]:
 
 
 def _fields_of(
-    raw: Mapping[str, Any], name: str, table: Mapping[str, Field], version: str, release: Release, at: Path
+    raw: Mapping[str, Any], name: str, table: Mapping[str, Field], version: str, release: Release, at: FieldPath
 ) -> Violations:
     for key, value in raw.items():
         field = table.get(key)
@@ -101,7 +101,7 @@ def _note(struct: str, key: str, version: str, release: Release) -> str:
     return ""
 
 
-def _items(value: Any, field: Field, version: str, release: Release, at: Path) -> Violations:
+def _items(value: Any, field: Field, version: str, release: Release, at: FieldPath) -> Violations:
     if field.container == "list":
         if not isinstance(value, list):
             yield from wrong(at, wrong_type("a list", value))
@@ -115,7 +115,7 @@ def _items(value: Any, field: Field, version: str, release: Release, at: Path) -
         yield from wrong(at, wrong_type("an object", value))
 
 
-def _item(value: Any, field: Field, version: str, release: Release, at: Path) -> Iterable[Violation]:
+def _item(value: Any, field: Field, version: str, release: Release, at: FieldPath) -> Iterable[Violation]:
     if field.scalar:
         return wrong(at, scalar_problem(value, field.type))
     if isinstance(value, dict):
@@ -165,7 +165,7 @@ def _read(folder: str, name: str) -> dict[str, Any] | None:
     return None
 
 
-def _value(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any], at: Path) -> Violations:
+def _value(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any], at: FieldPath) -> Violations:
     if value is None:
         return
     reference = schema.get("$ref")
@@ -194,7 +194,7 @@ def _value(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any], at: P
         yield from wrong(at, scalar_problem(value, _kind(schema)))
 
 
-def _object(value: Any, properties: Mapping[str, Any], defs: Mapping[str, Any], at: Path) -> Violations:
+def _object(value: Any, properties: Mapping[str, Any], defs: Mapping[str, Any], at: FieldPath) -> Violations:
     if not isinstance(value, dict):
         yield from wrong(at, wrong_type("an object", value))
         return

@@ -17,7 +17,6 @@ from kubectl_dra.admission.server.model import (
     REQUIRED,
     TOO_MANY,
     Key,
-    Path,
     ServerContext,
     Violation,
     Violations,
@@ -51,6 +50,7 @@ from kubectl_dra.api.behaviour import (
 from kubectl_dra.api.dra_fields import limit
 from kubectl_dra.api.limits import MAX_ATTRIBUTE_VALUE, MAX_DEVICE_ENTRIES, MAX_DOMAIN, MAX_IDENTIFIER
 from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.schema import FieldPath
 
 # Request policies of a device's capacity: which amounts one claim may take.
 
@@ -60,7 +60,7 @@ _MILLI: Final = 1_000_000
 
 
 def check_capacity(
-    capacity: Mapping[str, Any] | None, at: Path, field: str, shared: bool, context: ServerContext
+    capacity: Mapping[str, Any] | None, at: FieldPath, field: str, shared: bool, context: ServerContext
 ) -> Violations:
     """One entry of ``capacity``; ``field`` is the text of ``at``, ``shared`` is allowMultipleAllocations."""
     policy = (capacity or {}).get("requestPolicy")
@@ -90,7 +90,7 @@ def check_capacity(
 class _Where(Struct, eq=False):
     """A path together with its text, which may be shortened."""
 
-    path: Path
+    path: FieldPath
     field: str
 
     def child(self, part: str | int) -> _Where:
@@ -232,7 +232,7 @@ _NODE_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes")
 
 def check_device(
     device: Mapping[str, Any],
-    at: Path,
+    at: FieldPath,
     per_device: bool,
     sets: Sets,
     context: ServerContext,
@@ -252,7 +252,7 @@ def check_device(
     ):
         yield from _check_capacities(capacity, (*at, "capacity"), shared, context)
 
-    def taint(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+    def taint(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
         return check_taint(raw, at, context)
 
     most = limit("Device", "taints", context.release)
@@ -273,7 +273,7 @@ def check_device(
 
 
 def _check_sizes(
-    attributes: Mapping[str, Any], capacity: Mapping[str, Any], at: Path, context: ServerContext
+    attributes: Mapping[str, Any], capacity: Mapping[str, Any], at: FieldPath, context: ServerContext
 ) -> Violations:
     keys = len(attributes) + len(capacity)
     if keys > MAX_DEVICE_ENTRIES:
@@ -287,13 +287,13 @@ def _check_sizes(
         yield violation(at, INVALID, "device-values-too-many", message)
 
 
-def _check_key(name: str, at: Path, rule: str, context: ServerContext) -> Violations:
+def _check_key(name: str, at: FieldPath, rule: str, context: ServerContext) -> Violations:
     """The name of an attribute or capacity. The server reports it at the map, up to 1.35 at the entry."""
     for problem in check_qualified(name, at, (rule, rule), below=(Key(name),), release=context.release):
         yield problem if context.release in KEY_AT_MAP else replace(problem, field=key_at(at, name, _KEY_SHOWN)[1])
 
 
-def _check_attributes(attributes: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
+def _check_attributes(attributes: Mapping[str, Any], at: FieldPath, context: ServerContext) -> Violations:
     for name, attribute in attributes.items():
         yield from _check_key(name, at, "attribute-key", context)
         path, field = key_at(at, name, _KEY_SHOWN)
@@ -321,7 +321,7 @@ def _check_attribute(attribute: Mapping[str, Any], context: ServerContext) -> An
         yield (), reason, "attribute-one-value", f"has {has}; exactly one of {', '.join(_VALUES[:4])} must be set"
 
 
-def _check_text(value: str, inside: Path, kind: str) -> Any:
+def _check_text(value: str, inside: FieldPath, kind: str) -> Any:
     if kind == "version" and not is_version(value):
         message = f"{value!r} is not a semantic version such as 1.2.3"
         yield inside, INVALID, "attribute-version", message
@@ -330,18 +330,18 @@ def _check_text(value: str, inside: Path, kind: str) -> Any:
         yield inside, problem.reason, rule, problem.message
 
 
-def _check_capacities(capacity: Mapping[str, Any], at: Path, shared: bool, context: ServerContext) -> Violations:
+def _check_capacities(capacity: Mapping[str, Any], at: FieldPath, shared: bool, context: ServerContext) -> Violations:
     for name, value in capacity.items():
         yield from _check_key(name, at, "capacity-key", context)
         path, field = key_at(at, name, _KEY_SHOWN)
         yield from check_capacity(value, path, field, shared, context)
 
 
-def check_binding(device: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
+def check_binding(device: Mapping[str, Any], at: FieldPath, context: ServerContext) -> Violations:
     """Binding conditions and binding failure conditions, of a device."""
     lists = {name: device.get(name) or () for name in ("bindingConditions", "bindingFailureConditions")}
 
-    def name_at(value: str | None, at: Path) -> Violations:
+    def name_at(value: str | None, at: FieldPath) -> Violations:
         return check_format(value or "", at, "binding-name", label_key_problems)
 
     for name, values in lists.items():

@@ -11,7 +11,6 @@ from kubectl_dra.admission.server.model import (
     REQUIRED,
     TOO_LONG,
     Key,
-    Path,
     ServerContext,
     Violation,
     Violations,
@@ -32,6 +31,7 @@ from kubectl_dra.admission.server.names import (
 )
 from kubectl_dra.api.behaviour import ADMIN_LABEL_OF_KUBERNETES, ADMIN_NEEDS_LABEL, CLAIM_PREFIX_READ, OWNER_NUMBERED
 from kubectl_dra.api.releases import Release
+from kubectl_dra.api.schema import FieldPath
 
 _ANNOTATIONS_MAX: Final = 256 * 1024
 _META: Final = ("metadata",)
@@ -134,7 +134,7 @@ def name_of(meta: Mapping[str, Any]) -> str:
 
 
 def check_labels(
-    labels: Mapping[str, Any] | None, at: Path, field: Path | None = None, rule: str = "labels-invalid"
+    labels: Mapping[str, Any] | None, at: FieldPath, field: FieldPath | None = None, rule: str = "labels-invalid"
 ) -> Violations:
     """Labels: keys and values. ``field`` is what the server reports, if not ``at``."""
     reported = at if field is None else field
@@ -146,7 +146,10 @@ def check_labels(
 
 
 def check_annotations(
-    annotations: Mapping[str, Any] | None, at: Path, field: Path | None = None, rule: str = "annotations-invalid"
+    annotations: Mapping[str, Any] | None,
+    at: FieldPath,
+    field: FieldPath | None = None,
+    rule: str = "annotations-invalid",
 ) -> Violations:
     """Annotations: keys, in any case, and the total size."""
     reported = at if field is None else field
@@ -160,12 +163,14 @@ def check_annotations(
         yield _reported(reported, at, rule, None, message, TOO_LONG)
 
 
-def _reported(reported: Path, at: Path, rule: str, key: str | None, message: str, reason: str = INVALID) -> Violation:
+def _reported(
+    reported: FieldPath, at: FieldPath, rule: str, key: str | None, message: str, reason: str = INVALID
+) -> Violation:
     path = at if key is None else (*at, Key(key))
     return Violation(path, field_text(reported), reason, message, rule)
 
 
-def check_template_metadata(meta: Mapping[str, Any] | None, at: Path) -> Violations:
+def check_template_metadata(meta: Mapping[str, Any] | None, at: FieldPath) -> Violations:
     """The metadata of claims to be made from a template: only labels and annotations."""
     meta = meta or {}
     yield from check_annotations(meta.get("annotations"), (*at, "annotations"), rule="template-labels-invalid")
@@ -200,7 +205,7 @@ def _check_owners(owners: Any, release: Release) -> Violations:
         yield violation(at, INVALID, "owner-invalid", "only one owner can be the controller")
 
 
-def _owner(at: Path, index: int, name: str, message: str, release: Release, reason: str) -> Violation:
+def _owner(at: FieldPath, index: int, name: str, message: str, release: Release, reason: str) -> Violation:
     """A wrong owner. Up to 1.36 the server leaves out which one it is, and calls what is missing invalid."""
     if release in OWNER_NUMBERED:
         return violation((*at, index, name), reason, "owner-invalid", message)
@@ -229,7 +234,7 @@ def admin_label(release: Release) -> str | None:
     return "resource.k8s.io/admin-access" if release in ADMIN_NEEDS_LABEL else None
 
 
-def check_admin_access(spec: Mapping[str, Any], context: ServerContext, prefix: Path = ()) -> Violations:
+def check_admin_access(spec: Mapping[str, Any], context: ServerContext, prefix: FieldPath = ()) -> Violations:
     """The first request with admin access, unless the namespace's labels allow it; they may be unknown.
 
     ``prefix`` leads to the claim's spec in a template; the server leaves it out of its text.
@@ -240,7 +245,7 @@ def check_admin_access(spec: Mapping[str, Any], context: ServerContext, prefix: 
     requests = (spec.get("devices") or {}).get("requests") or ()
     for index, request in enumerate(requests):
         if ((request or {}).get("exactly") or {}).get("adminAccess"):
-            inside: Path = ("spec", "devices", "requests", index)
+            inside: FieldPath = ("spec", "devices", "requests", index)
             yield violation(
                 (*prefix, *inside, "exactly", "adminAccess"),
                 FORBIDDEN,
@@ -261,7 +266,7 @@ def check_admin_allocation(
         return
     for index, given in enumerate(_admin_results(allocation)):
         if given:
-            at: Path = ("status", "allocation", "devices", "results", index, "adminAccess")
+            at: FieldPath = ("status", "allocation", "devices", "results", index, "adminAccess")
             message = f"admin access needs the label {label}: true on the namespace"
             yield violation(at, FORBIDDEN, "admin-access-namespace", message)
             return

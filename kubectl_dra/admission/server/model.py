@@ -13,13 +13,11 @@ from kubectl_dra.api.behaviour import DECLARED_RULES, LONG_LISTS_UNREAD, REPEATE
 from kubectl_dra.api.dra_fields import fields
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import Release
-from kubectl_dra.api.schema import Field
+from kubectl_dra.api.schema import Field, FieldPath
 
 if TYPE_CHECKING:
     from kubectl_dra.cel import Environment
 
-Path = tuple[str | int, ...]
-"""Keys and list indices from the object's root; a key of a map (not a field's name) is a ``Key``."""
 REQUIRED: Final = "Required"
 INVALID: Final = "Invalid"
 TOO_LONG: Final = "TooLong"
@@ -45,7 +43,7 @@ class Violation(Struct, frozen=True):
     points in the expression at ``path``; ``cel_near`` is a known name like the unknown one there.
     """
 
-    path: Path
+    path: FieldPath
     field: str
     reason: str
     message: str
@@ -73,24 +71,24 @@ Violations = Iterator[Violation]
 
 
 def violation(
-    at: Path,
+    at: FieldPath,
     reason: str,
     rule: str,
     message: str,
     *,
-    below: Path = (),
+    below: FieldPath = (),
     field: str | None = None,
 ) -> Violation:
     """A violation reported at ``at``; ``below`` is the rest of the path to the culprit, which the server leaves out."""
     return Violation((*at, *below), field_text(at) if field is None else field, reason, message, rule)
 
 
-def missing(at: Path, rule: str, message: str = "must be set") -> Violation:
+def missing(at: FieldPath, rule: str, message: str = "must be set") -> Violation:
     """A required field is missing or empty."""
     return violation(at, REQUIRED, rule, message)
 
 
-def field_text(path: Path) -> str:
+def field_text(path: FieldPath) -> str:
     """A path as the API server writes it: ``spec.devices[0].capacity[memory].value``."""
     out: list[str] = []
     for part in path:
@@ -101,7 +99,7 @@ def field_text(path: Path) -> str:
     return "".join(out)
 
 
-def key_at(at: Path, key: str, limit: int) -> tuple[Path, str]:
+def key_at(at: FieldPath, key: str, limit: int) -> tuple[FieldPath, str]:
     """The path of a map's entry, and its text, in which the server shortens keys over ``limit`` bytes in the middle."""
     encoded = key.encode("utf-8", "surrogatepass")
     limit = max(limit, 16)
@@ -113,7 +111,7 @@ def key_at(at: Path, key: str, limit: int) -> tuple[Path, str]:
     return (*at, Key(key)), f"{field_text(at)}[{shown}]"
 
 
-def nearest(raw: Any, path: Path) -> Path:
+def nearest(raw: Any, path: FieldPath) -> FieldPath:
     """The longest existing prefix of a path."""
     for index, part in enumerate(path):
         inside = raw if isinstance(raw, dict) else dict(enumerate(raw)) if isinstance(raw, list) else {}
@@ -123,11 +121,11 @@ def nearest(raw: Any, path: Path) -> Path:
     return path
 
 
-Check = Callable[[Any, Path], Iterable[Violation]]
+Check = Callable[[Any, FieldPath], Iterable[Violation]]
 
 
 def check_list(
-    values: Sequence[Any] | None, at: Path, limit: int | None, rule: str, check: Check, context: ServerContext
+    values: Sequence[Any] | None, at: FieldPath, limit: int | None, rule: str, check: Check, context: ServerContext
 ) -> Violations:
     """Check each item. Since 1.35 the items of a list over its limit are not checked."""
     values = values or ()
@@ -141,7 +139,7 @@ def check_list(
 
 def check_set(
     values: Sequence[Any] | None,
-    at: Path,
+    at: FieldPath,
     limit: int | None,
     rules: tuple[str, str],
     check: Check,
@@ -283,7 +281,7 @@ _DEVICE: Final = re.compile(r"^(spec\.devices\[\d+\])\.(?!name\b)")
 
 
 def beyond_limit(
-    values: Sequence[Any] | None, at: Path, limit: int | None, check: Check, context: ServerContext
+    values: Sequence[Any] | None, at: FieldPath, limit: int | None, check: Check, context: ServerContext
 ) -> Violations:
     """What servers since 1.37 find in the items of a list over its limit, where the types do not declare the limit."""
     if context.is_declarative() and limit is not None and len(values or ()) > limit:

@@ -17,7 +17,6 @@ from kubectl_dra.admission.server.model import (
     NOT_SUPPORTED,
     REQUIRED,
     TOO_LONG,
-    Path,
     ServerContext,
     Violations,
     check_list,
@@ -30,7 +29,7 @@ from kubectl_dra.api.behaviour import EMPTY_IS_INVALID, LOWER_CASE_DOMAINS
 from kubectl_dra.api.dra_fields import fields
 from kubectl_dra.api.limits import MAX_DRIVER, MAX_IDENTIFIER, MAX_LABEL, MAX_POOL, MAX_SUBDOMAIN
 from kubectl_dra.api.releases import UNTOLD, Release
-from kubectl_dra.api.schema import Field
+from kubectl_dra.api.schema import Field, FieldPath
 from kubectl_dra.command import SUBDOMAIN
 
 Problems = tuple[str, ...]
@@ -117,13 +116,13 @@ def lower(value: str) -> str:
     return value.lower() if value.isascii() else "".join([character.lower()[:1] for character in value])
 
 
-def check_format(value: str, at: Path, rule: str, problems: Format) -> Violations:
+def check_format(value: str, at: FieldPath, rule: str, problems: Format) -> Violations:
     """A violation for each problem with a text."""
     for problem in problems(value):
         yield violation(at, INVALID, rule, f"{value!r} {problem}")
 
 
-def check_required(value: str, at: Path, rules: tuple[str, str], problems: Format) -> Violations:
+def check_required(value: str, at: FieldPath, rules: tuple[str, str], problems: Format) -> Violations:
     """Like ``check_format``, but an empty text is missing. ``rules``: missing, invalid."""
     if value:
         yield from check_format(value, at, rules[1], problems)
@@ -131,7 +130,7 @@ def check_required(value: str, at: Path, rules: tuple[str, str], problems: Forma
         yield missing(at, rules[0])
 
 
-def check_length(value: str, at: Path, limit: int, rule: str, below: Path = ()) -> Violations:
+def check_length(value: str, at: FieldPath, limit: int, rule: str, below: FieldPath = ()) -> Violations:
     """A violation if the text has more than ``limit`` bytes."""
     length = size(value)
     if length > limit:
@@ -139,7 +138,7 @@ def check_length(value: str, at: Path, limit: int, rule: str, below: Path = ()) 
 
 
 def check_driver(
-    value: str, at: Path, rules: tuple[str, str, str], below: Path = (), *, release: Release = UNTOLD
+    value: str, at: FieldPath, rules: tuple[str, str, str], below: FieldPath = (), *, release: Release = UNTOLD
 ) -> Violations:
     """A driver's name, which is also the domain of an attribute. ``rules``: missing, invalid, too long."""
     if not value:
@@ -151,7 +150,7 @@ def check_driver(
         yield violation(at, INVALID, rules[1], f"{value!r} {problem}", below=below)
 
 
-def check_pool(value: str, at: Path, rules: tuple[str, str, str]) -> Violations:
+def check_pool(value: str, at: FieldPath, rules: tuple[str, str, str]) -> Violations:
     """A pool's name: subdomains separated by slashes. ``rules``: missing, invalid, too long."""
     if not value:
         yield missing(at, rules[0])
@@ -162,7 +161,7 @@ def check_pool(value: str, at: Path, rules: tuple[str, str, str]) -> Violations:
 
 
 def check_qualified(
-    value: str, at: Path, rules: tuple[str, str], below: Path = (), *, release: Release = UNTOLD
+    value: str, at: FieldPath, rules: tuple[str, str], below: FieldPath = (), *, release: Release = UNTOLD
 ) -> Violations:
     """The name of an attribute or capacity: an identifier, or ``domain/identifier``. ``rules``: invalid, too
     long.
@@ -190,7 +189,9 @@ def check_qualified(
         yield violation(at, INVALID, rules[0], message, below=below)
 
 
-def check_fully_qualified(value: str, at: Path, rules: tuple[str, str], *, release: Release = UNTOLD) -> Violations:
+def check_fully_qualified(
+    value: str, at: FieldPath, rules: tuple[str, str], *, release: Release = UNTOLD
+) -> Violations:
     """Like ``check_qualified``, but a domain is required."""
     yield from check_qualified(value, at, rules, release=release)
     domain = value.partition("/")[0] if value.count("/") == 1 else ""
@@ -200,12 +201,12 @@ def check_fully_qualified(value: str, at: Path, rules: tuple[str, str], *, relea
         yield violation(at, INVALID, rules[0], f"{value!r} must have a domain, as in 'example.com/name'")
 
 
-def unsupported(value: str, at: Path, rule: str, known: tuple[str, ...]) -> Any:
+def unsupported(value: str, at: FieldPath, rule: str, known: tuple[str, ...]) -> Any:
     """A value that is none of the known ones."""
     return violation(at, NOT_SUPPORTED, rule, f"{value!r} is none of {', '.join(known)}")
 
 
-def check_choice(value: str | None, at: Path, rule: str, known: tuple[str, ...]) -> Violations:
+def check_choice(value: str | None, at: FieldPath, rule: str, known: tuple[str, ...]) -> Violations:
     """A value that may be missing or empty, and is otherwise one of the known ones."""
     if value and value not in known:
         yield unsupported(value, at, rule, known)
@@ -222,7 +223,7 @@ _FORMS: Final[Mapping[str, Format]] = {
 }
 
 
-def check_rows(raw: Mapping[str, Any] | None, at: Path, struct: str, context: ServerContext) -> Violations:
+def check_rows(raw: Mapping[str, Any] | None, at: FieldPath, struct: str, context: ServerContext) -> Violations:
     """The fields of a struct whose rows say all that is checked of them, in the order of the table."""
     for name, row in _checked(struct):
         value = (raw or {}).get(name)
@@ -235,11 +236,11 @@ def _checked(struct: str) -> tuple[tuple[str, Field], ...]:
     return tuple((name, row) for name, row in fields(struct).items() if row.check)
 
 
-def _check_field(value: Any, at: Path, row: Field, context: ServerContext) -> Violations:
+def _check_field(value: Any, at: FieldPath, row: Field, context: ServerContext) -> Violations:
     rule, *how = row.check.split()
     most = row.limit(context.release)
 
-    def item(value: str | None, at: Path) -> Violations:
+    def item(value: str | None, at: FieldPath) -> Violations:
         if row.values and value not in row.values:
             yield unsupported(value or "", at, rule, row.values)
         for form in how:

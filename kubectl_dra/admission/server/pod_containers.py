@@ -13,7 +13,6 @@ from typing import Any, Final
 from kubectl_dra.admission.server.model import (
     DUPLICATE,
     INVALID,
-    Path,
     ServerContext,
     Violations,
     missing,
@@ -27,6 +26,7 @@ from kubectl_dra.admission.server.names import (
     unsupported,
 )
 from kubectl_dra.api.behaviour import RESTART_POLICIES_READ
+from kubectl_dra.api.schema import FieldPath
 
 _ENV: Final = "container-env"
 _SECURITY: Final = "container-security"
@@ -41,7 +41,7 @@ _SOURCES: Final = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKey
 _KEYS: Final = ("configMapKeyRef", "secretKeyRef")
 
 
-def check_env(container: Mapping[str, Any], at: Path) -> Violations:
+def check_env(container: Mapping[str, Any], at: FieldPath) -> Violations:
     """``env`` of the container ``at``."""
     for index, variable in enumerate(container.get("env") or ()):
         variable, here = variable or {}, (*at, "env", index)
@@ -54,7 +54,7 @@ def check_env(container: Mapping[str, Any], at: Path) -> Violations:
             yield from _check_source(variable, (*here, "valueFrom"))
 
 
-def _check_source(variable: Mapping[str, Any], at: Path) -> Violations:
+def _check_source(variable: Mapping[str, Any], at: FieldPath) -> Violations:
     source = variable["valueFrom"]
     given = [name for name in _SOURCES if source.get(name) is not None]
     for name in _KEYS:
@@ -74,7 +74,7 @@ def _check_source(variable: Mapping[str, Any], at: Path) -> Violations:
         yield violation(at, INVALID, _ENV, f"has {' and '.join(given)}; only one may be set")
 
 
-def check_ids(security: Mapping[str, Any], at: Path) -> Violations:
+def check_ids(security: Mapping[str, Any], at: FieldPath) -> Violations:
     """User, groups and profiles of a security context."""
     for name in _IDS:
         value = security.get(name)
@@ -92,7 +92,7 @@ def check_ids(security: Mapping[str, Any], at: Path) -> Violations:
             yield from check_choice(kind, (*at, name, "type"), _SECURITY, known)
 
 
-def check_restart(container: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
+def check_restart(container: Mapping[str, Any], at: FieldPath, context: ServerContext) -> Violations:
     """``restartPolicy`` of a container. Up to 1.34 the server drops all but Always of an init container."""
     policy = container.get("restartPolicy")
     if policy is None or context.release not in RESTART_POLICIES_READ:
@@ -110,7 +110,7 @@ _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _NAME: Final = re.compile(r"[a-z0-9-]{1,15}")
 
 
-def check_ports(container: Mapping[str, Any], at: Path, *, on_host: bool) -> Violations:
+def check_ports(container: Mapping[str, Any], at: FieldPath, *, on_host: bool) -> Violations:
     """``ports`` of one container. ``on_host``: of a pod in the host's network, where they are also host ports."""
     names: set[str] = set()
     for index, port in enumerate(container.get("ports") or ()):
@@ -146,7 +146,7 @@ def _name_problems(name: str) -> Sequence[str]:
     return [message for is_wrong, message in problems if is_wrong]
 
 
-def check_host_ports(spec: Mapping[str, Any], at: Path, *, is_pod: bool) -> Violations:
+def check_host_ports(spec: Mapping[str, Any], at: FieldPath, *, is_pod: bool) -> Violations:
     """Host ports of a pod's containers: each only once, and with hostNetwork equal to the container port."""
     used: set[tuple[str, str, int]] = set()
     for number, container in enumerate(spec.get("containers") or ()):

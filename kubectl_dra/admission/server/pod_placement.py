@@ -14,7 +14,6 @@ from kubectl_dra.admission.server.model import (
     INVALID,
     NOT_SUPPORTED,
     REQUIRED,
-    Path,
     ServerContext,
     Violations,
     field_text,
@@ -31,6 +30,7 @@ from kubectl_dra.admission.server.names import (
     unsupported,
 )
 from kubectl_dra.admission.server.selectors import check_label_selector, check_node_selector, check_node_selector_term
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.text import whole_number
 
 COMPARISONS: Final = "TaintTolerationComparisonOperators"
@@ -47,7 +47,9 @@ _INT32: Final = 2_147_483_647
 _INT64: Final = 1 << 63
 
 
-def check_placement(spec: Mapping[str, Any], at: Path, context: ServerContext, labels: Mapping[str, Any]) -> Violations:
+def check_placement(
+    spec: Mapping[str, Any], at: FieldPath, context: ServerContext, labels: Mapping[str, Any]
+) -> Violations:
     """The parts of a pod's spec that determine where and when it runs. ``labels`` are a pod's own, empty for
     a template.
     """
@@ -71,7 +73,7 @@ def check_placement(spec: Mapping[str, Any], at: Path, context: ServerContext, l
         yield violation((*at, "activeDeadlineSeconds"), INVALID, "pod-deadline", message)
 
 
-def check_pod_toleration(toleration: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
+def check_pod_toleration(toleration: Mapping[str, Any], at: FieldPath, context: ServerContext) -> Violations:
     """A pod's toleration."""
     key, operator, value, effect = (text(toleration, name) for name in ("key", "operator", "value", "effect"))
     if key:
@@ -95,7 +97,7 @@ def check_pod_toleration(toleration: Mapping[str, Any], at: Path, context: Serve
     yield from check_choice(effect, (*at, "effect"), "pod-toleration-effect", _EFFECTS)
 
 
-def _check_comparison(operator: str, value: str, at: Path, context: ServerContext) -> Violations:
+def _check_comparison(operator: str, value: str, at: FieldPath, context: ServerContext) -> Violations:
     if not context.on(COMPARISONS):
         message = f"{operator!r} needs the feature gate {COMPARISONS}, which is off"
         yield violation((*at, "operator"), NOT_SUPPORTED, "pod-toleration-operator", message)
@@ -111,7 +113,7 @@ def _check_comparison(operator: str, value: str, at: Path, context: ServerContex
         yield violation((*at, "value"), INVALID, "pod-toleration-value", message)
 
 
-def _check_affinity(affinity: Mapping[str, Any], at: Path, labels: Mapping[str, Any]) -> Violations:
+def _check_affinity(affinity: Mapping[str, Any], at: FieldPath, labels: Mapping[str, Any]) -> Violations:
     of_nodes = affinity.get("nodeAffinity") or {}
     here = (*at, "nodeAffinity")
     if of_nodes.get(_REQUIRED) is not None:
@@ -131,12 +133,12 @@ def _check_affinity(affinity: Mapping[str, Any], at: Path, labels: Mapping[str, 
             yield from _check_term((term or {}).get("podAffinityTerm") or {}, (*where, "podAffinityTerm"), labels)
 
 
-def _check_weight(term: Mapping[str, Any], at: Path) -> Violations:
+def _check_weight(term: Mapping[str, Any], at: FieldPath) -> Violations:
     if not 1 <= (term.get("weight") or 0) <= 100:
         yield violation((*at, "weight"), INVALID, "pod-affinity-weight", "must be between 1 and 100")
 
 
-def _check_term(term: Mapping[str, Any], at: Path, labels: Mapping[str, Any]) -> Violations:
+def _check_term(term: Mapping[str, Any], at: FieldPath, labels: Mapping[str, Any]) -> Violations:
     """One pod affinity term."""
     rule = "pod-affinity-term"
     for name in ("labelSelector", "namespaceSelector"):
@@ -151,7 +153,7 @@ def _check_term(term: Mapping[str, Any], at: Path, labels: Mapping[str, Any]) ->
     yield from check_format(key, (*at, "topologyKey"), rule, label_key_problems)
 
 
-def _check_label_keys(term: Mapping[str, Any], at: Path, labels: Mapping[str, Any]) -> Violations:
+def _check_label_keys(term: Mapping[str, Any], at: FieldPath, labels: Mapping[str, Any]) -> Violations:
     """``matchLabelKeys`` and ``mismatchLabelKeys`` beside a selector, for a pod with these labels."""
     rule, selector = "pod-label-keys", term.get("labelSelector")
     for field in ("matchLabelKeys", "mismatchLabelKeys"):
@@ -179,7 +181,7 @@ def _check_label_keys(term: Mapping[str, Any], at: Path, labels: Mapping[str, An
             yield violation((*at, "matchLabelKeys", index), INVALID, rule, message)
 
 
-def _check_spread(constraints: Sequence[Any], at: Path, labels: Mapping[str, Any]) -> Violations:
+def _check_spread(constraints: Sequence[Any], at: FieldPath, labels: Mapping[str, Any]) -> Violations:
     rule = "pod-topology-spread"
     seen = [(text(constraint, "topologyKey"), text(constraint, "whenUnsatisfiable")) for constraint in constraints]
     for index, written_constraint in enumerate(constraints):
@@ -204,7 +206,7 @@ def _check_spread(constraints: Sequence[Any], at: Path, labels: Mapping[str, Any
             yield from check_label_selector(constraint["labelSelector"], (*here, "labelSelector"))
 
 
-def _check_min_domains(constraint: Mapping[str, Any], at: Path, when: str) -> Violations:
+def _check_min_domains(constraint: Mapping[str, Any], at: FieldPath, when: str) -> Violations:
     least = constraint.get("minDomains")
     if least is None:
         return
@@ -216,7 +218,7 @@ def _check_min_domains(constraint: Mapping[str, Any], at: Path, when: str) -> Vi
         yield violation(where, INVALID, "pod-topology-spread", message)
 
 
-def _check_gates(gates: Sequence[Any], at: Path) -> Violations:
+def _check_gates(gates: Sequence[Any], at: FieldPath) -> Violations:
     seen: set[str] = set()
     for index, gate in enumerate(gates):
         name = text(gate, "name")

@@ -17,7 +17,6 @@ from kubectl_dra.admission.server.model import (
     NOT_FOUND,
     NOT_SUPPORTED,
     TOO_LONG,
-    Path,
     ServerContext,
     Violation,
     Violations,
@@ -38,6 +37,7 @@ from kubectl_dra.admission.server.selectors import check_label_selector
 from kubectl_dra.api.behaviour import CERTIFICATES_PROJECTED
 from kubectl_dra.api.limits import MAX_SUBDOMAIN
 from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.schema import FieldPath
 
 _RULE: Final = "pod-volume"
 _MOUNT: Final = "pod-volume-mount"
@@ -86,7 +86,9 @@ _REQUIRED: Final = {
 """The name fields that a volume type requires."""
 
 
-def check_volumes(spec: Mapping[str, Any], at: Path, context: ServerContext) -> tuple[list[Violation], frozenset[str]]:
+def check_volumes(
+    spec: Mapping[str, Any], at: FieldPath, context: ServerContext
+) -> tuple[list[Violation], frozenset[str]]:
     """What is wrong with ``volumes`` of a pod spec, and the names of the valid ones."""
     violations: list[Violation] = []
     sound: set[str] = set()
@@ -106,7 +108,7 @@ def check_volumes(spec: Mapping[str, Any], at: Path, context: ServerContext) -> 
     return violations, frozenset(sound)
 
 
-def _check_source(volume: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
+def _check_source(volume: Mapping[str, Any], at: FieldPath, context: ServerContext) -> Violations:
     kinds = [kind for kind in _KINDS if volume.get(kind) is not None]
     for kind in kinds[1:]:
         field = field_text((*at, _REPORTED.get(kind, kind)))
@@ -121,13 +123,13 @@ def _check_source(volume: Mapping[str, Any], at: Path, context: ServerContext) -
             yield from _CHECKS[kind](volume[kind], (*at, kind))
 
 
-def _check_empty_dir(source: Mapping[str, Any], at: Path) -> Violations:
+def _check_empty_dir(source: Mapping[str, Any], at: FieldPath) -> Violations:
     limit = source.get("sizeLimit")
     if limit is not None and Quantity.from_json(limit).sign() < 0:
         yield violation((*at, "sizeLimit"), FORBIDDEN, _RULE, "must not be negative")
 
 
-def _check_host_path(source: Mapping[str, Any], at: Path) -> Violations:
+def _check_host_path(source: Mapping[str, Any], at: FieldPath) -> Violations:
     path, kind = text(source, "path"), source.get("type")
     if path and ".." in path.split("/"):
         yield violation((*at, "path"), INVALID, _RULE, "must not contain '..'")
@@ -135,12 +137,12 @@ def _check_host_path(source: Mapping[str, Any], at: Path) -> Violations:
         yield unsupported(kind, (*at, "type"), _RULE, _PATHS)
 
 
-def _check_nfs(source: Mapping[str, Any], at: Path) -> Violations:
+def _check_nfs(source: Mapping[str, Any], at: FieldPath) -> Violations:
     if not text(source, "path").startswith("/"):
         yield violation((*at, "path"), INVALID, _RULE, "must be an absolute path")
 
 
-def _check_files(source: Mapping[str, Any], at: Path) -> Violations:
+def _check_files(source: Mapping[str, Any], at: FieldPath) -> Violations:
     """The files of a Secret or ConfigMap in a volume."""
     yield from _check_mode(source, "defaultMode", at)
     for index, item in enumerate(source.get("items") or ()):
@@ -150,7 +152,7 @@ def _check_files(source: Mapping[str, Any], at: Path) -> Violations:
         yield from _check_file(item or {}, here)
 
 
-def _check_downward(source: Mapping[str, Any], at: Path) -> Violations:
+def _check_downward(source: Mapping[str, Any], at: FieldPath) -> Violations:
     """The files of the downward API; the server leaves out which of them it is."""
     yield from _check_mode(source, "defaultMode", at)
     for item in source.get("items") or ():
@@ -164,7 +166,7 @@ def _check_downward(source: Mapping[str, Any], at: Path) -> Violations:
             yield from _check_reference(item[name], name, (*at, name))
 
 
-def _check_reference(reference: Mapping[str, Any], name: str, at: Path) -> Violations:
+def _check_reference(reference: Mapping[str, Any], name: str, at: FieldPath) -> Violations:
     """The field of the pod, or the resource of a container, that a file of the downward API has."""
     if name == "resourceFieldRef":
         if not text(reference, "containerName"):
@@ -180,12 +182,12 @@ def _check_reference(reference: Mapping[str, Any], name: str, at: Path) -> Viola
         yield unsupported(field, (*at, "fieldPath"), _RULE, _FIELDS)
 
 
-def _check_file(item: Mapping[str, Any], at: Path) -> Violations:
+def _check_file(item: Mapping[str, Any], at: FieldPath) -> Violations:
     yield from _check_path(text(item, "path"), (*at, "path"))
     yield from _check_mode(item, "mode", at)
 
 
-def _check_path(path: str, at: Path) -> Violations:
+def _check_path(path: str, at: FieldPath) -> Violations:
     """The path of a file in a volume."""
     if not path:
         yield missing(at, _RULE)
@@ -196,13 +198,13 @@ def _check_path(path: str, at: Path) -> Violations:
         yield violation(at, INVALID, _RULE, problem)
 
 
-def _check_mode(owner: Mapping[str, Any], name: str, at: Path) -> Violations:
+def _check_mode(owner: Mapping[str, Any], name: str, at: FieldPath) -> Violations:
     mode = owner.get(name)
     if mode is not None and not 0 <= mode <= 0o777:
         yield violation((*at, name), INVALID, _RULE, "must be a number from 0 to 0777 (octal)")
 
 
-def _check_projected(source: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
+def _check_projected(source: Mapping[str, Any], at: FieldPath, context: ServerContext) -> Violations:
     """Files of several sources in one volume, each source of one kind."""
     yield from _check_mode(source, "defaultMode", at)
     seen: set[str] = set()
@@ -236,20 +238,20 @@ def _projected_paths(kind: str, content: Mapping[str, Any]) -> Iterator[str]:
         yield from filter(None, (text(owner, name) for name in _PATH_FIELDS))
 
 
-def _check_named_files(source: Mapping[str, Any], at: Path) -> Violations:
+def _check_named_files(source: Mapping[str, Any], at: FieldPath) -> Violations:
     if not text(source, "name"):
         yield missing((*at, "name"), _RULE)
     yield from _check_files(source, at)
 
 
-def _check_token(source: Mapping[str, Any], at: Path) -> Violations:
+def _check_token(source: Mapping[str, Any], at: FieldPath) -> Violations:
     seconds = source.get("expirationSeconds")
     if seconds is not None and not _TOKEN_SECONDS[0] <= seconds <= _TOKEN_SECONDS[1]:
         message = f"must be from {_TOKEN_SECONDS[0]} to {_TOKEN_SECONDS[1]}"
         yield violation((*at, "expirationSeconds"), INVALID, _RULE, message)
 
 
-def _check_trust_bundle(source: Mapping[str, Any], at: Path) -> Violations:
+def _check_trust_bundle(source: Mapping[str, Any], at: FieldPath) -> Violations:
     name, signer = source.get("name"), source.get("signerName")
     if name is not None and signer is not None:
         yield violation(at, INVALID, _RULE, "only one of name and signerName may be set")
@@ -267,7 +269,7 @@ def _check_trust_bundle(source: Mapping[str, Any], at: Path) -> Violations:
     yield from _check_path(text(source, "path"), (*at, "path"))
 
 
-def _check_pod_certificate(source: Mapping[str, Any], at: Path) -> Violations:
+def _check_pod_certificate(source: Mapping[str, Any], at: FieldPath) -> Violations:
     signer, kind, seconds = text(source, "signerName"), text(source, "keyType"), source.get("maxExpirationSeconds")
     yield from _check_signer(signer, (*at, "signerName"))
     if kind not in _KEY_TYPES:
@@ -289,7 +291,7 @@ def _check_pod_certificate(source: Mapping[str, Any], at: Path) -> Violations:
             yield from check_format(key, (*at, "userAnnotations"), _RULE, label_key_problems)
 
 
-def _check_signer(signer: str, at: Path) -> Violations:
+def _check_signer(signer: str, at: FieldPath) -> Violations:
     """The name of a signer: a domain, and a path behind a slash."""
     domain, slash, path = signer.partition("/")
     if not signer:
@@ -307,7 +309,7 @@ def _check_signer(signer: str, at: Path) -> Violations:
             yield from check_format(part, at, _RULE, subdomain_problems)
 
 
-_CHECKS: Final[Mapping[str, Callable[[Mapping[str, Any], Path], Violations]]] = {
+_CHECKS: Final[Mapping[str, Callable[[Mapping[str, Any], FieldPath], Violations]]] = {
     "configMap": _check_files,
     "downwardAPI": _check_downward,
     "emptyDir": _check_empty_dir,
@@ -316,7 +318,7 @@ _CHECKS: Final[Mapping[str, Callable[[Mapping[str, Any], Path], Violations]]] = 
     "secret": _check_files,
 }
 """What is checked of the volume types that nearly all pods use, besides what they require."""
-_PARTS: Final[Mapping[str, Callable[[Mapping[str, Any], Path], Violations]]] = {
+_PARTS: Final[Mapping[str, Callable[[Mapping[str, Any], FieldPath], Violations]]] = {
     "clusterTrustBundle": _check_trust_bundle,
     "configMap": _check_named_files,
     "downwardAPI": _check_downward,
@@ -326,7 +328,7 @@ _PARTS: Final[Mapping[str, Callable[[Mapping[str, Any], Path], Violations]]] = {
 }
 
 
-def check_mounts(container: Mapping[str, Any], at: Path, volumes: frozenset[str]) -> Violations:
+def check_mounts(container: Mapping[str, Any], at: FieldPath, volumes: frozenset[str]) -> Violations:
     """``volumeMounts`` of a container; ``volumes`` are the names of its pod's volumes."""
     seen: set[str] = set()
     for index, mount in enumerate(container.get("volumeMounts") or ()):

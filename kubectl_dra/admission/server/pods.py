@@ -14,7 +14,6 @@ from kubectl_dra.admission.server.model import (
     FORBIDDEN,
     INVALID,
     NOT_FOUND,
-    Path,
     ServerContext,
     Violation,
     Violations,
@@ -41,6 +40,7 @@ from kubectl_dra.admission.server.pod_containers import (
 from kubectl_dra.admission.server.pod_placement import check_placement
 from kubectl_dra.admission.server.pod_volumes import check_mounts, check_volumes
 from kubectl_dra.admission.server.resources import check_amounts, check_pod_resources, container_amounts
+from kubectl_dra.api.schema import FieldPath
 
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 
@@ -107,7 +107,7 @@ def check_pod(pod: Mapping[str, Any], context: ServerContext) -> Violations:
 
 
 def check_template(
-    template: Mapping[str, Any], at: Path, context: ServerContext, extra_labels: Mapping[str, str] | None = None
+    template: Mapping[str, Any], at: FieldPath, context: ServerContext, extra_labels: Mapping[str, str] | None = None
 ) -> Violations:
     """A pod template. The server reports its labels without ``metadata`` and adds ``extra_labels`` itself."""
     meta = template.get("metadata") or {}
@@ -123,7 +123,7 @@ def check_template(
 
 def check_pod_spec(
     spec: Mapping[str, Any],
-    at: Path,
+    at: FieldPath,
     context: ServerContext,
     mirror: bool = False,
     labels: Mapping[str, Any] | None = None,
@@ -164,7 +164,7 @@ def check_pod_spec(
             yield from check_format(value, (*at, name), "pod-reference-name", subdomain_problems)
 
 
-def _check_claims(claims: Any, at: Path, mirror: bool) -> Violations:
+def _check_claims(claims: Any, at: FieldPath, mirror: bool) -> Violations:
     if mirror:
         for index, _ in enumerate(claims):
             message = "static pods cannot use resource claims"
@@ -183,7 +183,7 @@ def _check_claims(claims: Any, at: Path, mirror: bool) -> Violations:
         yield from _check_source(claim, where)
 
 
-def _check_source(claim: Mapping[str, Any], at: Path) -> Violations:
+def _check_source(claim: Mapping[str, Any], at: FieldPath) -> Violations:
     given = [name for name in _SOURCES if claim.get(name) is not None]
     if len(given) > 1:
         yield violation(at, INVALID, "pod-claim-source-both", f"has {' and '.join(given)}; only one may be set")
@@ -195,7 +195,7 @@ def _check_source(claim: Mapping[str, Any], at: Path) -> Violations:
 
 def _check_containers(
     spec: Mapping[str, Any],
-    at: Path,
+    at: FieldPath,
     claims: frozenset[str],
     volumes: frozenset[str],
     is_pod: bool,
@@ -227,7 +227,7 @@ def _check_containers(
                 seen.add(name)
 
 
-def _check_container(container: Mapping[str, Any], at: Path, claims: frozenset[str], is_pod: bool) -> Violations:
+def _check_container(container: Mapping[str, Any], at: FieldPath, claims: frozenset[str], is_pod: bool) -> Violations:
     yield from check_required(text(container, "name"), (*at, "name"), ("container-name",) * 2, label_problems)
     if not text(container, "image"):
         yield missing((*at, "image"), "container-image")
@@ -241,7 +241,7 @@ def _check_container(container: Mapping[str, Any], at: Path, claims: frozenset[s
     yield from _check_container_claims(resources.get("claims") or (), (*at, "resources", "claims"), claims)
 
 
-def _check_security(security: Mapping[str, Any], at: Path) -> Violations:
+def _check_security(security: Mapping[str, Any], at: FieldPath) -> Violations:
     """Security settings of a container, and those that conflict with ``allowPrivilegeEscalation: false``."""
     yield from check_ids(security, at)
     if security.get("allowPrivilegeEscalation") is not False:
@@ -255,7 +255,7 @@ def _check_security(security: Mapping[str, Any], at: Path) -> Violations:
             yield violation(at, INVALID, "container-privileged", message)
 
 
-def _check_container_claims(used: Any, at: Path, claims: frozenset[str]) -> Violations:
+def _check_container_claims(used: Any, at: FieldPath, claims: frozenset[str]) -> Violations:
     """The claims that a container uses; ``claims`` are the names of the pod's."""
     # As the server keeps them: NAME for a whole claim, NAME/REQUEST for a part. A wrong name may have a slash, too.
     seen: set[str] = set()

@@ -14,7 +14,6 @@ from kubectl_dra.admission.server.model import (
     INVALID,
     NOT_SUPPORTED,
     Key,
-    Path,
     ServerContext,
     Violations,
     missing,
@@ -24,6 +23,7 @@ from kubectl_dra.admission.server.model import (
 )
 from kubectl_dra.admission.server.names import label_key_problems, subdomain_problems
 from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.api.schema import FieldPath
 
 _COMPUTE: Final = frozenset(("cpu", "memory", "ephemeral-storage"))
 _OBJECTS: Final = frozenset(
@@ -66,7 +66,7 @@ def container_amounts(container: Mapping[str, Any], side: str, requests_from_lim
     return amounts(resources.get("limits")) | amounts(resources.get("requests"))
 
 
-def check_amounts(limits: Amounts, requests: Amounts, at: Path, for_pod: bool) -> Violations:
+def check_amounts(limits: Amounts, requests: Amounts, at: FieldPath, for_pod: bool) -> Violations:
     """Limits and requests of a container or, ``for_pod``, of a pod."""
     name_problem = _pod_problem if for_pod else _container_problem
     for side, given in (("limits", limits), ("requests", requests)):
@@ -169,7 +169,7 @@ def _huge_page_problems(name: str, amount: Quantity) -> list[tuple[str, str]]:
     return [(INVALID, f"{amount} is not a multiple of the page size in {name}")]
 
 
-def _check_limit(name: str, request: Quantity, limit: Quantity | None, at: Path) -> Violations:
+def _check_limit(name: str, request: Quantity, limit: Quantity | None, at: FieldPath) -> Violations:
     exact = not is_native_resource(name) or is_huge_page(name)
     if limit is None:
         if exact:
@@ -188,7 +188,7 @@ def _check_limit(name: str, request: Quantity, limit: Quantity | None, at: Path)
 # From ``SetDefaults_Pod`` and ``validatePodResources`` of Kubernetes 1.36 (KEP-2837).
 
 
-def check_pod_resources(spec: Mapping[str, Any], at: Path, is_pod: bool) -> Violations:
+def check_pod_resources(spec: Mapping[str, Any], at: FieldPath, is_pod: bool) -> Violations:
     """``resources`` of the pod spec at ``at``; ``is_pod``: of a pod, not of a template."""
     resources = spec.get("resources") or {}
     here = (*at, "resources")
@@ -213,7 +213,7 @@ def check_pod_resources(spec: Mapping[str, Any], at: Path, is_pod: bool) -> Viol
                 yield violation(path, INVALID, "pod-level-amount", message, field=field)
 
 
-def _check_sum(pod: Amounts, containers: Amounts, at: Path) -> Violations:
+def _check_sum(pod: Amounts, containers: Amounts, at: FieldPath) -> Violations:
     for name, amount in containers.items():
         if name in pod and amount > pod[name]:
             message = f"{pod[name]} must be at least what the containers have together, {amount}"
@@ -324,7 +324,7 @@ def _check_selector(expressions: Iterable[Mapping[str, Any] | None], hard: Itera
     for index, expression in enumerate(expressions):
         scope, operator = text(expression, "scopeName"), text(expression, "operator")
         values = (expression or {}).get("values") or ()
-        where: Path = (*at, index)
+        where: FieldPath = (*at, index)
         fields = {name: f"spec.scopeSelector.matchExpressions.{name}" for name in ("scopeName", "operator", "values")}
         if scope not in _SCOPES:
             yield violation((*where, "scopeName"), INVALID, _RULE, _unknown(scope), field=fields["scopeName"])
@@ -347,7 +347,7 @@ def _check_selector(expressions: Iterable[Mapping[str, Any] | None], hard: Itera
     yield from _check_exclusive(scopes, at)
 
 
-def _check_exclusive(scopes: set[str], at: Path) -> Violations:
+def _check_exclusive(scopes: set[str], at: FieldPath) -> Violations:
     for pair in _EXCLUSIVE:
         if pair <= scopes:
             yield violation(at, INVALID, _RULE, f"{' and '.join(sorted(pair))} exclude each other")

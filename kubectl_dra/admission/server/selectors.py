@@ -13,7 +13,6 @@ from kubectl_dra.admission.server.model import (
     FORBIDDEN,
     INTERNAL_ERROR,
     INVALID,
-    Path,
     ServerContext,
     Violation,
     Violations,
@@ -31,6 +30,7 @@ from kubectl_dra.admission.server.names import (
     subdomain_problems,
 )
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES, MAX_EXPRESSION_COST, MAX_SELECTORS
+from kubectl_dra.api.schema import FieldPath
 
 if TYPE_CHECKING:
     from kubectl_dra.cel import CompileError, Environment
@@ -40,10 +40,10 @@ Problem = tuple[str, str, str, int | None, str]
 """Reason, rule, message, offset in code points, the name that was probably meant there."""
 
 
-def check_selectors(selectors: Any, at: Path, rule: str, context: ServerContext) -> Violations:
+def check_selectors(selectors: Any, at: FieldPath, rule: str, context: ServerContext) -> Violations:
     """A list of device selectors; ``rule`` is the name of its size limit."""
 
-    def check(selector: Mapping[str, Any] | None, at: Path) -> Violations:
+    def check(selector: Mapping[str, Any] | None, at: FieldPath) -> Violations:
         cel = (selector or {}).get("cel")
         if cel is None:
             yield missing((*at, "cel"), "selector-cel-missing")
@@ -53,7 +53,7 @@ def check_selectors(selectors: Any, at: Path, rule: str, context: ServerContext)
     yield from check_list(selectors, at, MAX_SELECTORS, rule, check, context)
 
 
-def check_expression(expression: str, at: Path, context: ServerContext, *, derived: bool = False) -> Violations:
+def check_expression(expression: str, at: FieldPath, context: ServerContext, *, derived: bool = False) -> Violations:
     """The expression of a selector, or of a ``derived`` attribute."""
     too_long = tuple(check_length(expression, at, MAX_EXPRESSION_BYTES, "cel-too-long"))
     yield from too_long
@@ -113,7 +113,7 @@ _EXPRESSION: Final = "node-selector-expr"
 _NODE: Final = "node"
 
 
-def check_node_selector(selector: Mapping[str, Any], at: Path) -> Violations:
+def check_node_selector(selector: Mapping[str, Any], at: FieldPath) -> Violations:
     """A node selector that is set: at least one term, each expression well-formed."""
     at = (*at, _NODE_TERMS)
     terms = selector.get(_NODE_TERMS) or ()
@@ -123,7 +123,7 @@ def check_node_selector(selector: Mapping[str, Any], at: Path) -> Violations:
         yield from check_node_selector_term(term or {}, (*at, index))
 
 
-def check_node_selector_term(term: Mapping[str, Any], at: Path, *, any_value: bool = False) -> Violations:
+def check_node_selector_term(term: Mapping[str, Any], at: FieldPath, *, any_value: bool = False) -> Violations:
     """The expressions of one term; with ``any_value`` they may name values that no label can have."""
     for number, expression in enumerate(term.get("matchExpressions") or ()):
         where = (*at, "matchExpressions", number)
@@ -133,7 +133,7 @@ def check_node_selector_term(term: Mapping[str, Any], at: Path, *, any_value: bo
 
 
 def _check_requirement(
-    expression: Mapping[str, Any], at: Path, rule: str, kind: str, *, any_value: bool = False
+    expression: Mapping[str, Any], at: FieldPath, rule: str, kind: str, *, any_value: bool = False
 ) -> Violations:
     """An expression of a selector of this ``kind``; only those of nodes compare numbers."""
     operator, values = text(expression, "operator"), expression.get("values") or ()
@@ -154,7 +154,7 @@ def _check_requirement(
         yield from check_format(value or "", (*where, index), rule, label_value_problems)
 
 
-def _check_field_expression(expression: Mapping[str, Any], at: Path) -> Violations:
+def _check_field_expression(expression: Mapping[str, Any], at: FieldPath) -> Violations:
     operator, values = text(expression, "operator"), expression.get("values") or ()
     if operator not in ("In", "NotIn"):
         yield _unknown_operator(operator, at, _EXPRESSION, _NODE)
@@ -169,12 +169,12 @@ def _check_field_expression(expression: Mapping[str, Any], at: Path) -> Violatio
         yield from check_format(value or "", (*at, "values", index), _EXPRESSION, subdomain_problems)
 
 
-def _unknown_operator(operator: str, at: Path, rule: str, kind: str) -> Violation:
+def _unknown_operator(operator: str, at: FieldPath, rule: str, kind: str) -> Violation:
     return violation((*at, "operator"), INVALID, rule, f"{operator!r} is not an operator of {kind} selectors")
 
 
 def check_nodes(
-    owner: Mapping[str, Any], at: Path, fields: tuple[str, ...], rule: str, needed: str, *, one_term: bool = False
+    owner: Mapping[str, Any], at: FieldPath, fields: tuple[str, ...], rule: str, needed: str, *, one_term: bool = False
 ) -> Violations:
     """Exactly one of the ``fields`` that say for which nodes a slice or device is: nodeName, nodeSelector, or flags.
 
@@ -207,7 +207,7 @@ def check_nodes(
 RULE: Final = "workload-selector"
 
 
-def check_label_selector(selector: Mapping[str, Any] | None, at: Path) -> Violations:
+def check_label_selector(selector: Mapping[str, Any] | None, at: FieldPath) -> Violations:
     """The syntax of a label selector."""
     selector = selector or {}
     yield from check_labels(selector.get("matchLabels"), (*at, "matchLabels"), rule=RULE)

@@ -11,7 +11,6 @@ from kubectl_dra.admission.server.metadata import check_generation, check_metada
 from kubectl_dra.admission.server.model import (
     INVALID,
     Key,
-    Path,
     ServerContext,
     Violations,
     beyond_limit,
@@ -35,10 +34,11 @@ from kubectl_dra.admission.server.selectors import check_nodes
 from kubectl_dra.api.behaviour import COUNTERS_APART, FEWER_COSTLY_DEVICES
 from kubectl_dra.api.dra_fields import limit
 from kubectl_dra.api.limits import MAX_POOL
+from kubectl_dra.api.schema import FieldPath
 
 COSTLY_DEVICES_MAX: Final = 64
 """The limit if any device has taints, consumes counters or has a list attribute."""
-_SPEC: Final[Path] = ("spec",)
+_SPEC: Final[FieldPath] = ("spec",)
 _NODE_FIELDS: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 
 
@@ -72,7 +72,7 @@ def slice_warnings(resource_slice: Mapping[str, Any]) -> tuple[str, ...]:
     return () if driver == lower(driver) else (f"spec.driver: {driver!r} should be lower case",)
 
 
-def _check_pool(pool: Mapping[str, Any], at: Path) -> Violations:
+def _check_pool(pool: Mapping[str, Any], at: FieldPath) -> Violations:
     yield from check_pool(
         text(pool, "name"), (*at, "name"), ("pool-name-missing", "pool-name-invalid", "pool-name-long")
     )
@@ -95,7 +95,7 @@ def _check_contents(spec: Mapping[str, Any], context: ServerContext) -> Violatio
     known = sets_of(spec)
     stored = {_name(device): device or {} for device in reversed(struct(context.old, "spec").get("devices") or ())}
 
-    def check(device: Mapping[str, Any] | None, at: Path) -> Violations:
+    def check(device: Mapping[str, Any] | None, at: FieldPath) -> Violations:
         return check_device(device or {}, at, per_device, known, context, stored.get(_name(device)))
 
     most = COSTLY_DEVICES_MAX if _is_costly(devices or (), context) else limit("ResourceSliceSpec", "devices")
@@ -137,7 +137,7 @@ def _check_partition_type(spec: Mapping[str, Any], context: ServerContext) -> Vi
             yield violation(where, INVALID, rule, "must be a string, as partitionTypeAttribute names it")
 
 
-def check_skipped(holder: Mapping[str, Any], at: Path, struct: str, context: ServerContext) -> Violations:
+def check_skipped(holder: Mapping[str, Any], at: FieldPath, struct: str, context: ServerContext) -> Violations:
     """What rows say of a slice or of an allocated device, and how its ``skipNodeOperations`` go together."""
     yield from check_rows(holder, at, struct, context)
     skipped = set(holder.get("skipNodeOperations") or ())

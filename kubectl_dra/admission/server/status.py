@@ -17,7 +17,6 @@ from kubectl_dra.admission.server.model import (
     INVALID,
     TOO_LONG,
     TOO_MANY,
-    Path,
     ServerContext,
     Violations,
     check_list,
@@ -44,6 +43,7 @@ from kubectl_dra.admission.server.selectors import check_node_selector
 from kubectl_dra.admission.server.slices import check_skipped
 from kubectl_dra.admission.server.taints import check_toleration
 from kubectl_dra.api.dra_fields import limit
+from kubectl_dra.api.schema import FieldPath
 
 # The status of a DeviceTaintRule, and conditions in any status.
 
@@ -57,7 +57,7 @@ _MESSAGE_MAX: Final = 32 * 1024
 
 def check_rule_status(rule: Mapping[str, Any], context: ServerContext) -> Violations:
     """The new status of a DeviceTaintRule."""
-    at: Path = ("status", "conditions")
+    at: FieldPath = ("status", "conditions")
     meta = (context.old or {}).get("metadata")
     yield from check_metadata(meta, subdomain_problems, namespaced=False, context=context)
     conditions = struct(rule, "status").get("conditions") or ()
@@ -67,7 +67,7 @@ def check_rule_status(rule: Mapping[str, Any], context: ServerContext) -> Violat
         yield violation(at, TOO_MANY, _RULE, message)
 
 
-def check_conditions(conditions: Sequence[Any], at: Path, context: ServerContext) -> Violations:
+def check_conditions(conditions: Sequence[Any], at: FieldPath, context: ServerContext) -> Violations:
     """Conditions of a status."""
     repeated = () if context.is_declarative() else ("type",)
     seen: set[str] = set()
@@ -80,7 +80,7 @@ def check_conditions(conditions: Sequence[Any], at: Path, context: ServerContext
         yield from _check_condition(condition, here, context)
 
 
-def _check_condition(condition: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
+def _check_condition(condition: Mapping[str, Any], at: FieldPath, context: ServerContext) -> Violations:
     # Up to 1.36 what is empty is wrong like any other text.
     check = check_required if context.is_declarative() else _check_any
     yield from check(text(condition, "type"), (*at, "type"), (_RULE, _RULE), label_key_problems)
@@ -104,12 +104,12 @@ def _check_condition(condition: Mapping[str, Any], at: Path, context: ServerCont
         yield violation((*at, "message"), TOO_LONG, _RULE, f"must not have more than {_MESSAGE_MAX} characters")
 
 
-def _check_any(value: str, at: Path, rules: tuple[str, str], problems: Format) -> Violations:
+def _check_any(value: str, at: FieldPath, rules: tuple[str, str], problems: Format) -> Violations:
     return check_format(value, at, rules[1], problems)
 
 
-_STATUS: Final[Path] = ("status",)
-_ALLOCATION: Final[Path] = ("status", "allocation")
+_STATUS: Final[FieldPath] = ("status",)
+_ALLOCATION: Final[FieldPath] = ("status", "allocation")
 _RESULT: Final = "allocation-result"
 _DEVICE: Final = "device-status"
 _SOURCES: Final = ("FromClaim", "FromClass")
@@ -128,7 +128,7 @@ def check_claim_status(claim: Mapping[str, Any], context: ServerContext) -> Viol
     yield from _check_consumers(status, before, old, context)
     known = frozenset(_identity(result) for result in _results(allocation))
 
-    def device(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+    def device(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
         return _check_device(raw or {}, at, known, context)
 
     at, rules = (*_STATUS, "devices"), (_DEVICE, _DEVICE)
@@ -168,7 +168,7 @@ def _check_consumers(
     at, rule = (*_STATUS, "reservedFor"), "reserved-for"
     consumers = status.get("reservedFor")
 
-    def consumer(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+    def consumer(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
         for name in ("resource", "name", "uid"):
             if not text(raw, name):
                 yield missing((*at, name), rule)
@@ -188,10 +188,10 @@ def _check_consumers(
 def _check_allocation(allocation: Mapping[str, Any], names: RequestNames, context: ServerContext) -> Violations:
     devices, at = struct(allocation, "devices"), (*_ALLOCATION, "devices")
 
-    def result(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+    def result(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
         return _check_result(raw or {}, at, names, context)
 
-    def config(raw: Mapping[str, Any] | None, at: Path) -> Violations:
+    def config(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
         yield from _check_source(text(raw, "source"), (*at, "source"))
         yield from check_references(raw, at, "config", names, context)
         yield from check_config(raw, at, context)
@@ -204,14 +204,14 @@ def _check_allocation(allocation: Mapping[str, Any], names: RequestNames, contex
         yield from check_node_selector(allocation["nodeSelector"], (*_ALLOCATION, "nodeSelector"))
 
 
-def _check_source(source: str, at: Path) -> Violations:
+def _check_source(source: str, at: FieldPath) -> Violations:
     if not source:
         yield missing(at, _RESULT)
     elif source not in _SOURCES:
         yield unsupported(source, at, _RESULT, _SOURCES)
 
 
-def _check_result(result: Mapping[str, Any], at: Path, names: RequestNames, context: ServerContext) -> Violations:
+def _check_result(result: Mapping[str, Any], at: FieldPath, names: RequestNames, context: ServerContext) -> Violations:
     yield from check_reference(text(result, "request"), (*at, "request"), _RESULT, names)
     yield from _check_names(result, at, _RESULT, context)
     yield from check_binding(result, at, context)
@@ -221,7 +221,7 @@ def _check_result(result: Mapping[str, Any], at: Path, names: RequestNames, cont
     yield from check_skipped(result, at, "DeviceRequestAllocationResult", context)
 
 
-def _check_names(device: Mapping[str, Any], at: Path, rule: str, context: ServerContext) -> Violations:
+def _check_names(device: Mapping[str, Any], at: FieldPath, rule: str, context: ServerContext) -> Violations:
     """The names of an allocated device."""
     yield from check_driver(text(device, "driver"), (*at, "driver"), (rule,) * 3, release=context.release)
     yield from check_pool(text(device, "pool"), (*at, "pool"), (rule,) * 3)
@@ -232,7 +232,7 @@ def _check_names(device: Mapping[str, Any], at: Path, rule: str, context: Server
 
 
 def _check_device(
-    device: Mapping[str, Any], at: Path, known: frozenset[tuple[str | None, ...]], context: ServerContext
+    device: Mapping[str, Any], at: FieldPath, known: frozenset[tuple[str | None, ...]], context: ServerContext
 ) -> Violations:
     """What a driver reports of a device."""
     yield from _check_names(device, at, _DEVICE, context)
@@ -248,12 +248,12 @@ def _check_device(
     yield from _check_network(device.get("networkData") or {}, (*at, "networkData"), context)
 
 
-def _check_network(network: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
+def _check_network(network: Mapping[str, Any], at: FieldPath, context: ServerContext) -> Violations:
     for name, most in _NETWORK_MAX.items():
         if size(text(network, name)) > most:
             yield violation((*at, name), TOO_LONG, _DEVICE, f"must not have more than {most} bytes")
 
-    def address(value: str | None, at: Path) -> Violations:
+    def address(value: str | None, at: FieldPath) -> Violations:
         if not _is_canonical(value or ""):
             message = f"{value!r} is not an address in its shortest form with a prefix, such as 10.0.0.1/24"
             yield violation(at, INVALID, _DEVICE, message)

@@ -8,7 +8,6 @@ from typing import Any
 from kubectl_dra.admission.server.metadata import check_metadata
 from kubectl_dra.admission.server.model import (
     INVALID,
-    Path,
     ServerContext,
     Violations,
     missing,
@@ -30,9 +29,12 @@ from kubectl_dra.admission.server.selectors import check_selectors
 from kubectl_dra.api.behaviour import EFFECT_NONE
 from kubectl_dra.api.dra_fields import values_of
 from kubectl_dra.api.releases import Release
+from kubectl_dra.api.schema import FieldPath
 
 
-def check_taint(taint: Mapping[str, Any] | None, at: Path, context: ServerContext, rule: str = "taint") -> Violations:
+def check_taint(
+    taint: Mapping[str, Any] | None, at: FieldPath, context: ServerContext, rule: str = "taint"
+) -> Violations:
     """A device taint; ``rule`` is the beginning of its rules' names."""
     yield from check_format(text(taint, "key"), (*at, "key"), f"{rule}-key", label_key_problems)
     yield from check_format(text(taint, "value"), (*at, "value"), f"{rule}-value", label_value_problems)
@@ -43,7 +45,7 @@ def check_taint(taint: Mapping[str, Any] | None, at: Path, context: ServerContex
         yield from _check_effect(effect, (*at, "effect"), f"{rule}-effect", context.release)
 
 
-def check_toleration(toleration: Mapping[str, Any] | None, at: Path, context: ServerContext) -> Violations:
+def check_toleration(toleration: Mapping[str, Any] | None, at: FieldPath, context: ServerContext) -> Violations:
     """A toleration of a request, after defaults."""
     key, value, effect = (text(toleration, name) for name in ("key", "value", "effect"))
     if key:
@@ -63,7 +65,7 @@ def check_toleration(toleration: Mapping[str, Any] | None, at: Path, context: Se
         yield from _check_effect(effect, (*at, "effect"), "toleration-effect", context.release)
 
 
-def _check_effect(effect: str, at: Path, rule: str, release: Release) -> Violations:
+def _check_effect(effect: str, at: FieldPath, rule: str, release: Release) -> Violations:
     known = values_of("effect")[: None if release in EFFECT_NONE else 2]
     if effect not in known:
         yield unsupported(effect, at, rule, known)
@@ -80,7 +82,7 @@ def check_taint_rule(rule: Mapping[str, Any], context: ServerContext) -> Violati
     yield from check_taint(spec.get("taint"), ("spec", "taint"), context, "rule-taint")
 
 
-def _check_selector(selector: Mapping[str, Any], at: Path, context: ServerContext) -> Violations:
+def _check_selector(selector: Mapping[str, Any], at: FieldPath, context: ServerContext) -> Violations:
     driver, pool, device = (selector.get(name) for name in ("driver", "pool", "device"))
     name = selector.get("deviceClassName")
     if name is not None:

@@ -13,7 +13,6 @@ from kubectl_dra.admission.server.decoding import decoding_errors, duplicates
 from kubectl_dra.admission.server.model import (
     INTERNAL_ERROR,
     INVALID,
-    Path,
     ServerContext,
     ServerVerdict,
     Violation,
@@ -28,6 +27,7 @@ from kubectl_dra.api.codec import VERSIONS, reshaped
 from kubectl_dra.api.defaults import defaulted, gates_in_use, without_disabled
 from kubectl_dra.api.dra_fields import KINDS
 from kubectl_dra.api.releases import GROUP, UNTOLD, Release, default_features, lifecycle
+from kubectl_dra.api.schema import FieldPath
 
 _Check = Callable[[Mapping[str, Any], ServerContext], Violations]
 _CHECKS: Final = {
@@ -81,7 +81,7 @@ def check(
     release: Release = UNTOLD,
     features: Iterable[str] | None = None,
     namespaces: Mapping[str, Mapping[str, str]] | None = None,
-    duplicate_fields: Iterable[Path] = (),
+    duplicate_fields: Iterable[FieldPath] = (),
 ) -> ServerVerdict | None:
     """The answer to creating an object with strict field validation; None for kinds unknown to ``is_known``.
 
@@ -122,7 +122,9 @@ def _group_version(raw: Mapping[str, Any]) -> tuple[str, str]:
     return group, version
 
 
-def broken_parts(raw: Mapping[str, Any], release: Release, duplicate_fields: Iterable[Path]) -> tuple[Violation, ...]:
+def broken_parts(
+    raw: Mapping[str, Any], release: Release, duplicate_fields: Iterable[FieldPath]
+) -> tuple[Violation, ...]:
     """What a server of the release cannot decode."""
     return (*duplicates(duplicate_fields), *decoding_errors(raw, *_group_version(raw), release))
 
@@ -164,7 +166,7 @@ def as_written(violation: Violation, kind: str, version: str, context: ServerCon
     return replace(violation, path=_written(violation.path, kind, version), field=field)
 
 
-def _written(path: Path, kind: str, version: str) -> Path:
+def _written(path: FieldPath, kind: str, version: str) -> FieldPath:
     """The path in the manifest of a path in v1's shape."""
     if version not in ("v1beta1", "v1alpha3"):
         return path

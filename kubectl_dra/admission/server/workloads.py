@@ -12,7 +12,6 @@ from kubectl_dra.admission.server.model import (
     FORBIDDEN,
     INVALID,
     NOT_SUPPORTED,
-    Path,
     ServerContext,
     Violations,
     missing,
@@ -29,9 +28,10 @@ from kubectl_dra.admission.server.names import (
 )
 from kubectl_dra.admission.server.pods import check_template
 from kubectl_dra.admission.server.selectors import RULE, check_label_selector, is_empty, matches
+from kubectl_dra.api.schema import FieldPath
 
-_SPEC: Final[Path] = ("spec",)
-_TEMPLATE: Final[Path] = ("spec", "template")
+_SPEC: Final[FieldPath] = ("spec",)
+_TEMPLATE: Final[FieldPath] = ("spec", "template")
 _CRON_JOB_NAME_MAX: Final = 52
 _PROGRESS_DEADLINE: Final = 600
 """Seconds, by default."""
@@ -153,7 +153,7 @@ def check_cron_job(cron_job: Mapping[str, Any], context: ServerContext) -> Viola
         yield violation(("metadata", "name"), INVALID, "name-invalid", message)
 
 
-def _check_schedule(schedule: str, at: Path) -> Violations:
+def _check_schedule(schedule: str, at: FieldPath) -> Violations:
     if not schedule:
         yield missing(at, "cron-schedule")
     elif "TZ" in schedule:
@@ -163,7 +163,7 @@ def _check_schedule(schedule: str, at: Path) -> Violations:
 
 
 def _check_job_spec(
-    spec: Mapping[str, Any], at: Path, extra_labels: Mapping[str, str], context: ServerContext
+    spec: Mapping[str, Any], at: FieldPath, extra_labels: Mapping[str, str], context: ServerContext
 ) -> Violations:
     yield from _check_negative(spec, at, "Job")
     template = struct(spec, "template")
@@ -194,14 +194,14 @@ def _check_generated(
     """Labels and selector that a user wrote although the server generates them."""
     for name, value in extra.items():
         if name in labels and labels[name] != value:
-            at: Path = (*_TEMPLATE, "metadata", "labels")
+            at: FieldPath = (*_TEMPLATE, "metadata", "labels")
             yield violation(at, INVALID, "job-labels", f"{name!r} is set by the server", below=(name,))
     if selector is not None and not tuple(check_label_selector(selector, _SPEC)) and not matches(selector, extra):
         message = "is made by the server unless manualSelector is true"
         yield violation((*_SPEC, "selector"), INVALID, RULE, message)
 
 
-def _check_match(selector: Mapping[str, Any] | None, labels: Mapping[str, Any], at: Path) -> Violations:
+def _check_match(selector: Mapping[str, Any] | None, labels: Mapping[str, Any], at: FieldPath) -> Violations:
     if not matches(selector, labels):
         message = "do not match the selector"
         yield violation((*at, "metadata", "labels"), INVALID, "workload-labels", message)
@@ -211,7 +211,7 @@ def _labels(template: Mapping[str, Any]) -> Mapping[str, Any]:
     return (template.get("metadata") or {}).get("labels") or {}
 
 
-def _check_negative(spec: Mapping[str, Any], at: Path, kind: str) -> Violations:
+def _check_negative(spec: Mapping[str, Any], at: FieldPath, kind: str) -> Violations:
     for name in _NEGATIVE[kind]:
         value = spec.get(name)
         if value is not None and value < 0:

@@ -26,11 +26,11 @@ from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import FileError, InputError, UsageError
 from kubectl_dra.lint.check_file import items_of
 from kubectl_dra.lint.context import Item
-from kubectl_dra.lint.upgrade import DevicesGiven, DifferentAnswers, ObjectKey, SchedulerAnswer, Upgrade, WrittenAt
+from kubectl_dra.lint.upgrade import DevicesGiven, DifferentAnswers, SchedulerAnswer, Upgrade, WrittenAt
 from kubectl_dra.manifests.documents import Document, Skipped, each_document
 from kubectl_dra.manifests.inputs import CLUSTER_NAME, LARGEST, STDIN, STDIN_NAME, Input, find_inputs, read
 from kubectl_dra.manifests.kustomization import is_patch
-from kubectl_dra.manifests.objects import is_object, objects
+from kubectl_dra.manifests.objects import ObjectKey, is_object, objects
 from kubectl_dra.manifests.source import decode
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.text import amount

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.lint.analysis.claim_requests import alternatives
 from kubectl_dra.lint.analysis.selector_targets import kinds_of_class
 from kubectl_dra.lint.context import Context
-from kubectl_dra.manifests.changes import Path, fields_at
+from kubectl_dra.manifests.changes import fields_at
 
 
 class UnknownCapacity(Struct, frozen=True):
@@ -20,7 +21,7 @@ class UnknownCapacity(Struct, frozen=True):
     ``meant`` is the one of them that differs by the driver as its domain only; empty if there is none.
     """
 
-    path: Path
+    path: FieldPath
     name: str
     device_class: str
     names: tuple[str, ...]

@@ -10,13 +10,13 @@ from msgspec import Struct
 
 from kubectl_dra.api.dra_fields import gated
 from kubectl_dra.api.releases import GROUP
-from kubectl_dra.api.schema import Field
+from kubectl_dra.api.schema import Field, FieldPath
 from kubectl_dra.command import kubectl
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.lint.analysis.selector_targets import drivers_of
 from kubectl_dra.lint.context import Context, Item, items, once
 from kubectl_dra.lint.finding import Fix
-from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at
+from kubectl_dra.manifests.changes import fields_at, items_at, value_at
 from kubectl_dra.manifests.inputs import STDIN_NAME, arguments
 from kubectl_dra.manifests.workloads import CONTAINER_LISTS
 from kubectl_dra.text import edit_distance
@@ -29,7 +29,7 @@ class RequestAlternative(Struct, frozen=True):
 
     request: str
     name: str
-    path: Path
+    path: FieldPath
     content: Mapping[str, Any]
 
     @property
@@ -73,7 +73,7 @@ _SPECS: Final[Mapping[str, str]] = {
 
 
 @once
-def gated_fields(context: Context) -> tuple[tuple[Path, Field], ...]:
+def gated_fields(context: Context) -> tuple[tuple[FieldPath, Field], ...]:
     """The fields of the object's spec (in v1's shape) that need a gate, with their paths."""
     struct = _SPECS.get(context.item.kind)
     fields = gated(context.spec, struct, context.spec_path) if struct else ()
@@ -155,7 +155,7 @@ _NETWORK: Final = re.compile(
 class Reference(Struct, frozen=True):
     """An entry of a pod's ``spec.resourceClaims`` that names an object through one of the two fields."""
 
-    path: Path
+    path: FieldPath
     name: str
     field: str
     target: str
@@ -203,12 +203,12 @@ def _may_use(container: Mapping[str, Any]) -> bool:
     return not named or any(key not in _OF_RESOURCES for key in resources)
 
 
-def uses(pod: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
+def uses(pod: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str, str]]:
     """What containers use: path, the claim entry's name, and the request if given."""
     for place in CONTAINER_LISTS:
         for index, container in enumerate(items(pod, "spec", *place)):
             for position, use in enumerate(items(container, "resources", "claims")):
-                path: Path = ("spec", *place, index, "resources", "claims", position)
+                path: FieldPath = ("spec", *place, index, "resources", "claims", position)
                 yield path, str(use.get("name") or ""), str(use.get("request") or "")
     for field, server in fields_at(pod, "spec").items():
         # A pod spec has no such field; KServe's and Argo's have one container in it.

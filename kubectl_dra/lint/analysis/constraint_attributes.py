@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.data.drivers import STANDARD, Driver, catalogue
 from kubectl_dra.lint.analysis.claim_requests import alternatives_of
 from kubectl_dra.lint.analysis.selector_targets import drivers_of
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix
-from kubectl_dra.manifests.changes import Path, Set, items_at, value_at
+from kubectl_dra.manifests.changes import Set, items_at, value_at
 from kubectl_dra.text import join, nearest
 
 STANDARD_NAMES: Final = ("pcieRoot", "pciBusID", "numaNode", "pageSize", "hugeTLB")
@@ -21,7 +22,7 @@ STANDARD_NAMES: Final = ("pcieRoot", "pciBusID", "numaNode", "pageSize", "hugeTL
 _JOINED: Final = re.compile(r"[-_.]+(\w)")
 
 
-def named_attributes(raw: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+def named_attributes(raw: Any, path: FieldPath = ()) -> Iterator[tuple[FieldPath, str]]:
     """The attributes that constraints name below a path, each with its place."""
     if isinstance(raw, dict):
         for key, below in raw.items():
@@ -36,7 +37,7 @@ def named_attributes(raw: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
                 yield from named_attributes(below, (*path, index))
 
 
-def attribute_fix(context: Context, path: Path, name: str) -> Fix | None:
+def attribute_fix(context: Context, path: FieldPath, name: str) -> Fix | None:
     """What to write for the name of an attribute that is none, such as numa-node."""
     domain, slash, short = name.rpartition("/")
     if not slash:
@@ -53,7 +54,7 @@ def attribute_fix(context: Context, path: Path, name: str) -> Fix | None:
     return Fix(f"Did you mean {near}?", (Set(path, near),), "unsafe") if near else None
 
 
-def domain_fix(context: Context, path: Path, name: str) -> Fix:
+def domain_fix(context: Context, path: FieldPath, name: str) -> Fix:
     """What to write for an attribute without a domain, given the known drivers of the constraint's requests."""
     drivers = tuple({driver.name: driver for driver in _drivers(context, path)}.values())
     full = _full(name, drivers)
@@ -90,7 +91,7 @@ def _written(driver: Driver) -> Iterator[str]:
     return (name if "/" in name else f"{driver.name}/{name}" for name in driver.attributes)
 
 
-def _drivers(context: Context, path: Path) -> Iterator[Driver]:
+def _drivers(context: Context, path: FieldPath) -> Iterator[Driver]:
     """The known drivers of the devices that a constraint is about: those of its requests, or of all."""
     constraint = value_at(context.raw, path[:-1])
     wanted = [str(name).partition("/")[0] for name in items_at(constraint, "requests")]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import catalogue
@@ -19,7 +20,7 @@ from kubectl_dra.lint.analysis.product_names import common_part
 from kubectl_dra.lint.analysis.selector_targets import class_of, read_text
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix
-from kubectl_dra.manifests.changes import Path, Set, Splice, value_at
+from kubectl_dra.manifests.changes import Set, Splice, value_at
 from kubectl_dra.manifests.style import Style, block
 from kubectl_dra.text import join, nearest, whole_number
 
@@ -38,7 +39,7 @@ _FOREIGN: Final = re.compile(
 STRINGS: Final = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 
 
-def expression_remedy(context: Context, path: Path, text: str) -> Fix | None:
+def expression_remedy(context: Context, path: FieldPath, text: str) -> Fix | None:
     """What to change in an expression that does not compile; None for an unknown kind of error."""
     root = parsed(text)
     if root is None:
@@ -101,7 +102,7 @@ def parsed(text: str) -> ast.Expression | None:
         return None
 
 
-def spliced(path: Path, text: str, edits: Iterable[tuple[int, int, str]]) -> Splice:
+def spliced(path: FieldPath, text: str, edits: Iterable[tuple[int, int, str]]) -> Splice:
     """Several edits of one expression (each a range and its replacement) as one change."""
     ordered = sorted(edits)
     first, last = ordered[0][0], ordered[-1][1]
@@ -178,7 +179,7 @@ def semver_text(text: str) -> str:
     return ".".join([*parts, "0", "0"][:3])
 
 
-def _operators(path: Path, text: str) -> Fix | None:
+def _operators(path: FieldPath, text: str) -> Fix | None:
     """Operators of other languages, all at once: ``=`` for ``==``, ``and`` for ``&&``; None if more is wrong."""
     hidden = STRINGS.sub(lambda match: "_" * len(match.group()), text)
     edits = [(match.start(), match.end(), _in_cel(match.group().strip())) for match in _FOREIGN.finditer(hidden)]
@@ -234,7 +235,7 @@ def meant_name(raw: Mapping[str, Any], violation: Violation) -> Fix | None:
     return _fix(path, name, [known for known in requests if known not in beside])
 
 
-def _claim(raw: Mapping[str, Any], path: Path) -> Fix | None:
+def _claim(raw: Mapping[str, Any], path: FieldPath) -> Fix | None:
     name = value_at(raw, (*path, "name"))
     spec = value_at(raw, path[: path.index("spec") + 1])
     known = [str(claim.get("name")) for claim in items(spec, "resourceClaims") if claim.get("name")]
@@ -258,7 +259,7 @@ def _claim(raw: Mapping[str, Any], path: Path) -> Fix | None:
     return None
 
 
-def _fix(path: Path, name: str, known: Iterable[str]) -> Fix | None:
+def _fix(path: FieldPath, name: str, known: Iterable[str]) -> Fix | None:
     near = nearest(name, tuple(known))
     return Fix(f'Write "{near[0]}"', (Set(path, near[0]),), "unsafe") if near else None
 

@@ -10,11 +10,11 @@ from typing import Any, Final
 from msgspec import Struct
 
 from kubectl_dra.api.releases import GROUP
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.analysis.claim_requests import alternatives, is_given, references, references_of
 from kubectl_dra.lint.context import Context, Item, items, once
-from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.inputs import KUSTOMIZED, Input, is_file, read
 from kubectl_dra.manifests.kustomization import Kustomization, closure, kustomization_in
@@ -131,7 +131,7 @@ _MAY_KEEP_NAME: Final = ("Namespace", CLASS)
 class OldName(Struct, frozen=True):
     """A field that names an object as it was before the build. ``renamed`` is the object."""
 
-    path: Path
+    path: FieldPath
     kind: str
     name: str
     renamed: Item
@@ -155,7 +155,7 @@ def _old_names(context: Context) -> Iterator[OldName]:
             yield OldName(path, kind, name, item)
 
 
-def _missing(context: Context) -> Iterator[tuple[Path, str, str]]:
+def _missing(context: Context) -> Iterator[tuple[FieldPath, str, str]]:
     """Field, kind and name of each reference whose object does not exist."""
     if context.item.kind == "Pod":
         for reference in references(context):
@@ -207,7 +207,7 @@ def _looks_built(context: Context, renamed: Item, before: str, behind: str) -> b
     return True
 
 
-def field_spec(item: Item, path: Path) -> str:
+def field_spec(item: Item, path: FieldPath) -> str:
     """Field of all objects of the item's kind, as a kustomize configuration names it."""
     holder = item.owner or item
     parts = [part for part in item.place.written(path)[len(holder.place.path) :] if isinstance(part, str)]

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import Struct
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.lint.analysis.cel_terms import ConstantComparison, comparisons
 from kubectl_dra.lint.finding import Fix
-from kubectl_dra.manifests.changes import Path, Splice
+from kubectl_dra.manifests.changes import Splice
 from kubectl_dra.text import whole_number
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class _Compared(Struct, frozen=True):
     size: str
 
 
-def memory_fix(driver: Driver, column: Column, capacity: str, path: Path, program: Program) -> Fix | None:
+def memory_fix(driver: Driver, column: Column, capacity: str, path: FieldPath, program: Program) -> Fix | None:
     """Fix that asks for the same with a capacity; None if the column is not compared with one number."""
     compared = _compared(column, program)
     if compared is None:

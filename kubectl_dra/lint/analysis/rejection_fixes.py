@@ -13,13 +13,14 @@ from kubectl_dra.admission.server.decoding import closest, decoding_errors
 from kubectl_dra.admission.server.model import BAD_REQUEST, in_v1beta1
 from kubectl_dra.admission.server.resources import is_huge_page
 from kubectl_dra.api.dra_fields import KINDS, fields, fields_at, values_of
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.lint.analysis.constraint_attributes import attribute_fix
 from kubectl_dra.lint.analysis.corrections import cheaper, device_requests, expression_remedy, meant_name
 from kubectl_dra.lint.analysis.foreign_shapes import real_version, version_fix
 from kubectl_dra.lint.analysis.workload_selectors import selector_fix
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import AsWritten, Fix, Safety
-from kubectl_dra.manifests.changes import Change, Delete, Path, Rename, Set, Unwrap, Wrap, changed, value_at
+from kubectl_dra.manifests.changes import Change, Delete, Rename, Set, Unwrap, Wrap, changed, value_at
 from kubectl_dra.text import edit_distance, join, nearest
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
     return Fix(_BY_RULE[violation.rule]) if violation.rule in _BY_RULE else None
 
 
-def _lost_in_build(context: Context, rule: str, path: Path) -> Fix | None:
+def _lost_in_build(context: Context, rule: str, path: FieldPath) -> Fix | None:
     """What to do where a patch of kustomize took away the claim or request that is named."""
     from kubectl_dra.lint.analysis.kustomized import replaced_list
 
@@ -150,7 +151,7 @@ def _limit(raw: Any, violation: Violation) -> Fix:
     return Fix(f"Write limits: {{{told}}} beside it", changes, "safe")
 
 
-def _unknown_field(context: Context, path: Path) -> Fix | None:
+def _unknown_field(context: Context, path: FieldPath) -> Fix | None:
     raw = context.raw
     for attempt in _MOVES:
         fix = attempt(raw, path)
@@ -219,7 +220,7 @@ def _of_flat_request(context: Context, violation: Violation) -> Fix | None:
     return None
 
 
-def _flat_request(raw: Any, path: Path) -> Fix | None:
+def _flat_request(raw: Any, path: FieldPath) -> Fix | None:
     """Flat v1beta1 fields in a request of v1beta2 or v1."""
     if len(path) < 3 or path[-3] != "requests" or path[-1] not in _FLAT:
         return None
@@ -233,7 +234,7 @@ def _flat_request(raw: Any, path: Path) -> Fix | None:
     return Fix(f"Put {', '.join(moved)} under exactly", (Wrap(path[:-1], "exactly", moved),), "safe")
 
 
-def _beside_cel(raw: Any, path: Path) -> Fix | None:
+def _beside_cel(raw: Any, path: FieldPath) -> Fix | None:
     """``expression`` one level too high."""
     if path[-1] != "expression" or len(path) < 3 or path[-3] != "selectors":
         return None
@@ -246,7 +247,7 @@ def _beside_cel(raw: Any, path: Path) -> Fix | None:
     return Fix("Indent expression: it belongs to cel", changes, "safe")
 
 
-def _source(raw: Any, path: Path) -> Fix | None:
+def _source(raw: Any, path: FieldPath) -> Fix | None:
     """The nesting of a pod's claim names before 1.31."""
     if path[-1] != "source" or len(path) < 3 or path[-3] != "resourceClaims":
         return None
@@ -259,7 +260,7 @@ def _source(raw: Any, path: Path) -> Fix | None:
     return Fix(f"Put {names} into the entry itself: source is gone since 1.31", (Unwrap(path),), "safe")
 
 
-def _basic(raw: Any, path: Path) -> Fix | None:
+def _basic(raw: Any, path: FieldPath) -> Fix | None:
     """v1beta1's wrapper around the content of a device."""
     if path[-1] != "basic" or len(path) < 3 or path[-3] != "devices":
         return None
@@ -270,7 +271,7 @@ def _basic(raw: Any, path: Path) -> Fix | None:
     return Fix("Put what is in basic into the device itself", (Unwrap(path),), "safe")
 
 
-def _by_domain(raw: Any, path: Path) -> Fix | None:
+def _by_domain(raw: Any, path: FieldPath) -> Fix | None:
     """Attributes nested by domain, as in CEL. The API wants one key, domain/name."""
     if len(path) < 3 or path[-3] not in ("attributes", "capacity"):
         return None
@@ -284,7 +285,7 @@ def _by_domain(raw: Any, path: Path) -> Fix | None:
     return Fix(f"Write the domain into the key: {names}", changes, "safe")
 
 
-def _value_name(raw: Any, path: Path) -> Fix | None:
+def _value_name(raw: Any, path: FieldPath) -> Fix | None:
     """An attribute's value under the name that it has in a Go client."""
     right = _VALUE_NAMES.get(str(path[-1]))
     if right is None or len(path) < 3 or path[-3] != "attributes":
@@ -292,7 +293,7 @@ def _value_name(raw: Any, path: Path) -> Fix | None:
     return Fix(f"Write {right}", (Rename(path, right),), "safe")
 
 
-def _without_devices(raw: Any, path: Path) -> Fix | None:
+def _without_devices(raw: Any, path: FieldPath) -> Fix | None:
     """requests, constraints and config directly under the claim's spec."""
     if path[-1] not in _DEVICE_PARTS or len(path) < 2 or path[-2] != "spec" or raw.get("kind") == "DeviceClass":
         return None
@@ -303,7 +304,7 @@ def _without_devices(raw: Any, path: Path) -> Fix | None:
     return Fix(f"Put {', '.join(moved)} under devices", (Wrap(path[:-1], "devices", moved),), "safe")
 
 
-def _without_inner_spec(raw: Any, path: Path) -> Fix | None:
+def _without_inner_spec(raw: Any, path: FieldPath) -> Fix | None:
     """``devices`` directly under the spec of a template, which has the claim's spec inside its own."""
     if raw.get("kind") != "ResourceClaimTemplate" or path != ("spec", "devices"):
         return None
@@ -312,7 +313,7 @@ def _without_inner_spec(raw: Any, path: Path) -> Fix | None:
     return Fix("Put devices under spec.spec, the spec of the claims", (Wrap(("spec",), "spec", ("devices",)),), "safe")
 
 
-def _amounts_without_requests(raw: Any, path: Path) -> Fix | None:
+def _amounts_without_requests(raw: Any, path: FieldPath) -> Fix | None:
     """Amounts directly under a request's ``capacity``."""
     if len(path) < 4 or path[-2] != "capacity" or "requests" not in path:
         return None
@@ -325,7 +326,7 @@ def _amounts_without_requests(raw: Any, path: Path) -> Fix | None:
     return Fix(f"Put {', '.join(moved)} under capacity.requests", (Wrap(path[:-1], "requests", moved),), "safe")
 
 
-def _template_spec(raw: Any, path: Path) -> Fix | None:
+def _template_spec(raw: Any, path: FieldPath) -> Fix | None:
     """The spec inside the spec of a template, in a claim."""
     if raw.get("kind") != "ResourceClaim" or path != ("spec", "spec"):
         return None
@@ -335,7 +336,7 @@ def _template_spec(raw: Any, path: Path) -> Fix | None:
     return Fix(told, (Unwrap(path),), "unsafe")
 
 
-_MOVES: Final[tuple[Callable[[Any, Path], Fix | None], ...]] = (
+_MOVES: Final[tuple[Callable[[Any, FieldPath], Fix | None], ...]] = (
     _flat_request,
     _beside_cel,
     _source,
@@ -349,7 +350,7 @@ _MOVES: Final[tuple[Callable[[Any, Path], Fix | None], ...]] = (
 )
 
 
-def _spelling(context: Context, path: Path) -> Fix | None:
+def _spelling(context: Context, path: FieldPath) -> Fix | None:
     """The field of the same struct that was probably meant."""
     known = fields_at(context.item.kind, context.item.version, path[:-1])
     holder = value_at(context.raw, path[:-1])
@@ -367,7 +368,7 @@ def _spelling(context: Context, path: Path) -> Fix | None:
     return Fix(f"Write {near[0]}", (Rename(path, near[0]),), "unsafe" if near[0] in _PRIVILEGES else "safe")
 
 
-def _member(raw: Any, path: Path) -> Fix | None:
+def _member(raw: Any, path: FieldPath) -> Fix | None:
     """The value in Kubernetes' spelling."""
     value = value_at(raw, path)
     members = values_of(str(path[-1]))
@@ -384,7 +385,7 @@ def _member(raw: Any, path: Path) -> Fix | None:
     return Fix(f"Write {' or '.join(members)}.")
 
 
-def _wrong_type(raw: Any, path: Path) -> Fix | None:
+def _wrong_type(raw: Any, path: FieldPath) -> Fix | None:
     """The value converted to the field's type."""
     value = value_at(raw, path)
     name = path[-1] if path else ""
@@ -413,7 +414,7 @@ def _wrong_type(raw: Any, path: Path) -> Fix | None:
     return None
 
 
-def _unquoted(context: Context, path: Path) -> Fix | None:
+def _unquoted(context: Context, path: FieldPath) -> Fix | None:
     """A string that YAML reads as something else, because it is not in quotes."""
     value, item = value_at(context.raw, path), context.item
     if not isinstance(value, bool | int | float):

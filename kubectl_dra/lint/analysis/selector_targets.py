@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import CompileError
 from kubectl_dra.data.drivers import Driver, Kind, catalogue
@@ -22,7 +23,7 @@ from kubectl_dra.lint.context import (
     once,
     selector_texts,
 )
-from kubectl_dra.manifests.changes import Path, value_at
+from kubectl_dra.manifests.changes import value_at
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program
@@ -85,7 +86,7 @@ def asked(context: Context) -> tuple[AskedSelector, ...]:
 
 def _asked(context: Context) -> Iterator[AskedSelector]:
     before: list[Program] = []
-    last: Path = ()
+    last: FieldPath = ()
     for selector in selectors(context):
         # .../selectors/N/cel/expression
         if len(selector.path) < 4 or selector.path[-4] != "selectors":
@@ -102,7 +103,7 @@ def _asked(context: Context) -> Iterator[AskedSelector]:
         before.append(selector.program)
 
 
-def class_of(context: Context, path: Path) -> str:
+def class_of(context: Context, path: FieldPath) -> str:
     """The class that a request names whose selector is at the path; empty for a selector of a class."""
     if context.item.kind == "DeviceClass":
         return ""

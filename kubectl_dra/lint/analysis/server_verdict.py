@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from kubectl_dra.api.defaults import gates_in_use
 from kubectl_dra.api.dra_fields import KINDS
 from kubectl_dra.api.releases import lifecycle
-from kubectl_dra.api.schema import Field
+from kubectl_dra.api.schema import Field, FieldPath
 from kubectl_dra.lint.analysis.claim_requests import gated_fields
 from kubectl_dra.lint.context import AssumedCluster, Context, Item, once, stored_key
-from kubectl_dra.manifests.changes import Path, fields_at, value_at
+from kubectl_dra.manifests.changes import fields_at, value_at
 from kubectl_dra.manifests.workloads import pod_templates
 from kubectl_dra.text import whole_number
 
@@ -132,7 +132,7 @@ def later_violations_of(context: Context) -> Iterator[Violation]:
             yield violation
 
 
-def _without(value: Any, path: Path) -> Any:
+def _without(value: Any, path: FieldPath) -> Any:
     """The value without the field at a path; the same if that is not there."""
     if not path:
         return value
@@ -312,7 +312,7 @@ class FieldKept(Struct, frozen=True):
     where the release does not have the field.
     """
 
-    path: Path
+    path: FieldPath
     before: bool
     after: bool
     gate: str

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kubectl_dra.manifests.changes import Path, value_at
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import value_at
 
 if TYPE_CHECKING:
     from kubectl_dra.admission.server.model import Violation
@@ -44,7 +45,7 @@ class Undecoded:
             return False
         return violation.path in self._holders or violation.path[:-1] in self._misspelled
 
-    def _may_be_required(self, path: Path) -> bool:
+    def _may_be_required(self, path: FieldPath) -> bool:
         """Whether one of the fields may be what is missing at a path, or a part of it."""
         if any(path[: len(prefix)] == prefix for prefix in self._paths):
             return True
@@ -54,7 +55,7 @@ class Undecoded:
         # A known field with a wrong type is not another one misspelled.
         return there in (self._holders if there == path else self._misspelled)
 
-    def _may_name(self, path: Path, given_in: str) -> bool:
+    def _may_name(self, path: FieldPath, given_in: str) -> bool:
         """Whether a field may give a name in a list: anything but what stands beside a name that is there."""
         lists = ("devices", given_in) if given_in == "requests" else (given_in,)
         start = next((at for at in range(len(path)) if path[at : at + len(lists)] == lists), None)

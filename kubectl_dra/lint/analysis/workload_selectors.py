@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kubectl_dra.api.limits import MAX_LABEL
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.lint.finding import Fix
-from kubectl_dra.manifests.changes import Change, Path, Set, fields_at, value_at
+from kubectl_dra.manifests.changes import Change, Set, fields_at, value_at
 from kubectl_dra.text import join
 
 if TYPE_CHECKING:
     from kubectl_dra.admission.server.model import Violation
 
 _WITH_SELECTOR: Final = ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")
-_SELECTOR: Final[Path] = ("spec", "selector")
-_TEMPLATE: Final[Path] = ("spec", "template")
-_METADATA: Final[Path] = (*_TEMPLATE, "metadata")
-_LABELS: Final[Path] = (*_METADATA, "labels")
+_SELECTOR: Final[FieldPath] = ("spec", "selector")
+_TEMPLATE: Final[FieldPath] = ("spec", "template")
+_METADATA: Final[FieldPath] = (*_TEMPLATE, "metadata")
+_LABELS: Final[FieldPath] = (*_METADATA, "labels")
 
 
 def selector_fix(raw: Mapping[str, Any], violation: Violation) -> Fix | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import STANDARD, Attribute, Driver, catalogue
@@ -29,7 +30,7 @@ from kubectl_dra.lint.analysis.slips import is_slip
 from kubectl_dra.lint.context import Context, once
 from kubectl_dra.lint.finding import Fix, LintFinding, Severity
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Change, Path, Set, Splice
+from kubectl_dra.manifests.changes import Change, Set, Splice
 from kubectl_dra.text import edit_distance, nearest
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ _NAME: Final = re.compile("[A-Za-z_][A-Za-z0-9_]{0,31}")
 class Mention(Struct, frozen=True):
     """A name of an attribute or capacity in a manifest. ``cel`` is None if it is a field's value."""
 
-    path: Path
+    path: FieldPath
     column: Column
     cel: tuple[int, int] | None
     device_class: str = ""
@@ -176,7 +177,7 @@ class ClassAsDomain(
     """A class name where the driver's name belongs."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        done: set[tuple[Path, str]] = set()
+        done: set[tuple[FieldPath, str]] = set()
         for mention in mentions(context):
             domain = mention.column.domain or ""
             # Of a domain with a name behind it DRA218 says what is meant.

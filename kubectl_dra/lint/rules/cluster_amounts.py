@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, RequestAlternative, alternatives
 from kubectl_dra.lint.analysis.cluster_devices import DeviceOnNode, admitted_places, hidden, placed, seen_in_part
 from kubectl_dra.lint.analysis.selector_targets import class_programs, selectors
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Path, fields_at, items_at
+from kubectl_dra.manifests.changes import fields_at, items_at
 from kubectl_dra.text import amount as counted
 from kubectl_dra.text import some
 
@@ -110,7 +111,7 @@ class ExceedsDevices(
         )
 
     def _capacity(self, context: Context, candidates: _Candidates) -> LintFinding:
-        path: Path = (*candidates.alternative.path, "capacity", "requests")
+        path: FieldPath = (*candidates.alternative.path, "capacity", "requests")
         wanted, total = _wanted(candidates.alternative) or {}, len(candidates.admitted)
         devices = f"the {total} devices that match" if total > 1 else "the one device that matches"
         for name, amount in wanted.items():
@@ -131,7 +132,7 @@ class ExceedsDevices(
         return self.finding(path, f"none of {devices} has all of these amounts together", on_key=True)
 
     def _constrained(
-        self, path: Path, attribute: str, covered: Mapping[str, Sequence[_Candidates]]
+        self, path: FieldPath, attribute: str, covered: Mapping[str, Sequence[_Candidates]]
     ) -> Iterator[LintFinding]:
         """What the requests of a constraint must have alike and no devices of one node have."""
         from kubectl_dra.allocation.constraints import values_of

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.lint.analysis.claim_requests import Reference, drivers_of_claim, references
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Path, Set, fields_at, value_at
+from kubectl_dra.manifests.changes import Set, fields_at, value_at
 
 DRIVER: Final = "dra.cpu"
 COUNTED: Final = "DRANodeAllocatableResources"
@@ -42,7 +43,7 @@ class CpusBesideClaim(
         spec, users = context.raw.get("spec"), dict[str, str]()
         for field in ("initContainers", "containers") if claims else ():
             for index, container in enumerate(items(spec, field)):
-                path: Path = ("spec", field, index, "resources")
+                path: FieldPath = ("spec", field, index, "resources")
                 used = [str(use.get("name")) for use in items(container, "resources", "claims")]
                 for position, name in enumerate(used):
                     if name in claims and users.setdefault(name, str(container.get("name"))) != container.get("name"):
@@ -59,7 +60,7 @@ class CpusBesideClaim(
                     yield from self._requested(context, container, path, cpus)
 
     def _requested(
-        self, context: Context, container: Mapping[str, Any], path: Path, cpus: int | None
+        self, context: Context, container: Mapping[str, Any], path: FieldPath, cpus: int | None
     ) -> Iterator[LintFinding]:
         """What a container requests otherwise than its claims have, in whole CPUs; None if that is open."""
         resources = fields_at(container, "resources")

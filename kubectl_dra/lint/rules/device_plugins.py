@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.claim_requests import drivers_of_claim, migrate, references, speaks_of_network
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import ANY_KIND, Rule
-from kubectl_dra.manifests.changes import Delete, Path, Rename, fields_at
+from kubectl_dra.manifests.changes import Delete, Rename, fields_at
 from kubectl_dra.manifests.workloads import SINGLE_CONTAINERS, known_kind
 from kubectl_dra.text import whole_number, with_article
 
@@ -97,9 +98,9 @@ class PluginResource(
             )
 
 
-def _plugin_requests(spec: Any) -> Iterator[tuple[Path, str, Any]]:
+def _plugin_requests(spec: Any) -> Iterator[tuple[FieldPath, str, Any]]:
     """Every limit of a pod's containers that is not zero: path, name, amount."""
-    holders: list[tuple[Path, Mapping[str, Any]]] = [
+    holders: list[tuple[FieldPath, Mapping[str, Any]]] = [
         ((list_name, index), container)
         for list_name in ("initContainers", "containers")
         for index, container in enumerate(items(spec, list_name))
@@ -154,7 +155,7 @@ class VisibleDevices(
                         continue
                     if not items(container, "resources", "claims"):
                         continue
-                    path: Path = ("spec", list_name, index, "env", position)
+                    path: FieldPath = ("spec", list_name, index, "env", position)
                     gone = path if len(items(container, "env")) > 1 else path[:-1]
                     yield self.finding(
                         path,
@@ -175,10 +176,10 @@ class LostClaim(Rule, code="DRA704", name="claim-lost-by-kind", severity="error"
             yield self.finding(path, message, fix=known.way_out, on_key=True)
 
 
-def _lost(raw: Mapping[str, Any], fields: Sequence[str]) -> list[Path]:
+def _lost(raw: Mapping[str, Any], fields: Sequence[str]) -> list[FieldPath]:
     """Where an object claims devices: lists of a pod's claims, or those of containers if there are none."""
-    found: dict[str, list[Path]] = {field: [] for field in fields}
-    stack: list[tuple[Path, Any]] = [((key,), raw[key]) for key in raw if key not in ("metadata", "status")]
+    found: dict[str, list[FieldPath]] = {field: [] for field in fields}
+    stack: list[tuple[FieldPath, Any]] = [((key,), raw[key]) for key in raw if key not in ("metadata", "status")]
     while stack:
         path, value = stack.pop()
         if path[-1] in found and value and isinstance(value, list):
@@ -203,7 +204,7 @@ class QuotaKey(
             if problem is None:
                 continue
             message, right = problem
-            path: Path = ("spec", "hard", key)
+            path: FieldPath = ("spec", "hard", key)
             changes = (Rename(path, right),) if right and right not in hard else ()
             fix = Fix(f"Write {right}", changes, "unsafe" if changes else "none") if right else None
             yield self.finding(path, f"{key} counts nothing: {message}", fix=fix, on_key=True)
@@ -253,7 +254,7 @@ def _signs(pod: Mapping[str, Any]) -> Set[str]:
     return {*resources, *map(str, fields_at(pod, "metadata", "annotations")), *([scheduler] if scheduler else ())}
 
 
-def _called_after(context: Context, path: Path, resource: str) -> str:
+def _called_after(context: Context, path: FieldPath, resource: str) -> str:
     """A claim of the container that is not given here, and is called after the devices of a resource."""
     container: Any = context.raw
     for step in path[:-3]:

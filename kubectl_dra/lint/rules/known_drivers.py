@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.driver_releases import DriverGate
 from kubectl_dra.data.drivers import ConfigKind, Driver, catalogue
@@ -29,7 +30,7 @@ from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.attribute_names import span_of
 from kubectl_dra.lint.rules.selector_comparisons import constant_replaced
-from kubectl_dra.manifests.changes import Path, Rename, Set, Splice, fields_at, items_at, value_at
+from kubectl_dra.manifests.changes import Rename, Set, Splice, fields_at, items_at, value_at
 from kubectl_dra.text import nearest
 
 
@@ -41,7 +42,7 @@ class UnknownConfig(Rule, code="DRA603", name="unknown-config", severity="error"
         for path, name, opaque in configs_of_classes(context):
             yield from _of_class(path, name, self._found([(path, opaque)]))
 
-    def _found(self, configs: Iterable[tuple[Path, Mapping[str, Any]]]) -> Iterator[LintFinding]:
+    def _found(self, configs: Iterable[tuple[FieldPath, Mapping[str, Any]]]) -> Iterator[LintFinding]:
         for path, opaque in configs:
             name, parameters = opaque.get("driver"), opaque.get("parameters")
             if not isinstance(name, str):
@@ -62,7 +63,7 @@ class UnknownConfig(Rule, code="DRA603", name="unknown-config", severity="error"
             if finding is not None:
                 yield finding
 
-    def _kind(self, driver: Driver, path: Path, parameters: Mapping[str, Any]) -> LintFinding | None:
+    def _kind(self, driver: Driver, path: FieldPath, parameters: Mapping[str, Any]) -> LintFinding | None:
         kind, version = parameters.get("kind"), parameters.get("apiVersion")
         known = {config.kind: config for config in driver.configs or ()}
         choices = ", ".join(f"{config.kind} ({config.api_version})" for config in known.values())
@@ -114,7 +115,7 @@ class UnknownConfigField(
         for path, name, opaque in configs_of_classes(context):
             yield from _of_class(path, name, self._found([(path, opaque)]))
 
-    def _found(self, configs: Iterable[tuple[Path, Mapping[str, Any]]]) -> Iterator[LintFinding]:
+    def _found(self, configs: Iterable[tuple[FieldPath, Mapping[str, Any]]]) -> Iterator[LintFinding]:
         for path, opaque in configs:
             driver, parameters = catalogue().driver(str(opaque.get("driver"))), opaque.get("parameters")
             if driver is None or not isinstance(parameters, dict):
@@ -124,11 +125,11 @@ class UnknownConfigField(
                 if not config.kind or (config.kind == kind and config.api_version == version):
                     yield from self._fields(config, (*path, "parameters"), parameters)
 
-    def _fields(self, config: ConfigKind, path: Path, parameters: Mapping[str, Any]) -> Iterator[LintFinding]:
+    def _fields(self, config: ConfigKind, path: FieldPath, parameters: Mapping[str, Any]) -> Iterator[LintFinding]:
         body = {key: value for key, value in parameters.items() if key not in ("apiVersion", "kind", "metadata")}
         yield from self._below(config.kind or "the configuration", config.fields, path, body)
 
-    def _below(self, kind: str, known: Any, path: Path, value: Any) -> Iterator[LintFinding]:
+    def _below(self, kind: str, known: Any, path: FieldPath, value: Any) -> Iterator[LintFinding]:
         if isinstance(known, dict):
             if value is None:
                 return
@@ -161,7 +162,7 @@ class UnknownConfigField(
             yield self.finding(path, f"{path[-1]} of {kind} must be {wrong}", fix=fix)
 
 
-def opaque_configs(context: Context) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+def opaque_configs(context: Context) -> Iterator[tuple[FieldPath, Mapping[str, Any]]]:
     """The opaque configurations of a claim or class with their paths, even if config is wrongly a map."""
     path = context.spec_path if context.item.kind == "DeviceClass" else (*context.spec_path, "devices")
     spec = value_at(context.raw, path)
@@ -175,7 +176,7 @@ def opaque_configs(context: Context) -> Iterator[tuple[Path, Mapping[str, Any]]]
         yield (*path, "config", "opaque"), config["opaque"]
 
 
-def configs_of_classes(context: Context) -> Iterator[tuple[Path, str, Mapping[str, Any]]]:
+def configs_of_classes(context: Context) -> Iterator[tuple[FieldPath, str, Mapping[str, Any]]]:
     """The opaque configurations of classes that only the cluster has: where one is asked for, its name, what it has.
 
     Such a class is in no file in which that would be found. Of configurations of one kind the claim's own applies.
@@ -192,7 +193,7 @@ def configs_of_classes(context: Context) -> Iterator[tuple[Path, str, Mapping[st
                 yield (*alternative.path, "deviceClassName"), name, opaque
 
 
-def _of_class(path: Path, name: str, found: Iterable[LintFinding]) -> Iterator[LintFinding]:
+def _of_class(path: FieldPath, name: str, found: Iterable[LintFinding]) -> Iterator[LintFinding]:
     """The findings in a class of the cluster, told where it is asked for."""
     for finding in found:
         message = f"DeviceClass {name} of the cluster: {finding.message}"
@@ -238,7 +239,7 @@ class DriverGateOff(Rule, code="DRA608", name="driver-gate-off", severity="warni
             for driver, gate, _ in _gates_off(context, opaque):
                 yield self._told(path, driver, gate, f"does what DeviceClass {name} of the cluster configures")
 
-    def _told(self, path: Path, driver: Driver, gate: DriverGate, does: str) -> LintFinding:
+    def _told(self, path: FieldPath, driver: Driver, gate: DriverGate, does: str) -> LintFinding:
         return self.finding(
             path,
             f"{driver.title} {does} only with its feature gate {gate.name}, which is off by default",

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.lint.analysis.claim_requests import REFERENCES
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Path, value_at
+from kubectl_dra.manifests.changes import value_at
 from kubectl_dra.text import nearest, some
 
 KINDS: Final = ("VirtualMachine", "VirtualMachineInstance")
@@ -21,13 +22,13 @@ KINDS: Final = ("VirtualMachine", "VirtualMachineInstance")
 class VirtualDevice(NamedTuple):
     """A device of a virtual machine that names a claim: its place, the place and the value of what it names."""
 
-    path: Path
+    path: FieldPath
     name: str
     claim: str
     request: str
 
 
-def _spec_path(context: Context) -> Path:
+def _spec_path(context: Context) -> FieldPath:
     return ("spec",) if context.item.kind == "VirtualMachineInstance" else ("spec", "template", "spec")
 
 
@@ -44,7 +45,7 @@ def _devices(context: Context) -> Iterator[VirtualDevice]:
             yield _device((*root, "networks", index, "resourceClaim"), network, source)
 
 
-def _device(path: Path, named: Mapping[str, Any], source: Mapping[str, Any]) -> VirtualDevice:
+def _device(path: FieldPath, named: Mapping[str, Any], source: Mapping[str, Any]) -> VirtualDevice:
     return VirtualDevice(
         path, str(named.get("name") or ""), str(source.get("claimName") or ""), str(source.get("requestName") or "")
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, is_given, references
 from kubectl_dra.lint.analysis.kustomized import has_old_name
@@ -12,7 +13,7 @@ from kubectl_dra.lint.analysis.slips import meant
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding, Severity
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Path, Set
+from kubectl_dra.manifests.changes import Set
 
 if TYPE_CHECKING:
     pass
@@ -54,7 +55,7 @@ class MissingName(
             names = (*context.world.names("DeviceClass"), *catalogue().classes)
             yield from self._near((*alternative.path, "deviceClassName"), "DeviceClass", name, names)
 
-    def _near(self, path: Path, kind: str, name: str, names: tuple[str, ...]) -> Iterator[LintFinding]:
+    def _near(self, path: FieldPath, kind: str, name: str, names: tuple[str, ...]) -> Iterator[LintFinding]:
         near = meant(name, names)
         if near:
             yield self.finding(

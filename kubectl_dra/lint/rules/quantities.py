@@ -10,13 +10,14 @@ from typing import Any, Final
 from msgspec import Struct
 
 from kubectl_dra.api.limits import MAX_RESULTS
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cel import ast
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives_of, references_of
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, selectors
 from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Path, fields_at
+from kubectl_dra.manifests.changes import fields_at
 from kubectl_dra.text import whole_number
 
 _ENDLESS: Final = 10_000_000
@@ -59,7 +60,9 @@ class EndlessQuantity(
                     span = (literal.start, literal.end)
                     yield self._found(selector.path, literal.value, exponent, False, span)
 
-    def _found(self, path: Path, text: str, power: _Power, compared: bool, cel: tuple[int, int] | None) -> LintFinding:
+    def _found(
+        self, path: FieldPath, text: str, power: _Power, compared: bool, cel: tuple[int, int] | None
+    ) -> LintFinding:
         short = text if len(text) <= 40 else f"{text[:20]}…{text[-15:]}"
         slow = power.worked_out or compared
         who = "the scheduler" if cel else "the API server" if slow else "whoever compares it exactly"
@@ -77,7 +80,7 @@ def _literals(root: ast.Expression) -> Iterator[ast.Literal]:
                 yield first
 
 
-def _written(value: Any, path: Path, held: bool) -> Iterator[tuple[Path, str, _Power]]:
+def _written(value: Any, path: FieldPath, held: bool) -> Iterator[tuple[FieldPath, str, _Power]]:
     """The quantities with such an exponent below a path, except in configuration that is opaque to Kubernetes."""
     if isinstance(value, str):
         power = _power(value) if held else None

@@ -8,13 +8,14 @@ from typing import Any
 from kubectl_dra.api.behaviour import STEP_ABOVE_ZERO
 from kubectl_dra.api.dra_fields import fields
 from kubectl_dra.api.limits import MAX_RESULTS
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import catalogue, name_in
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, RequestAlternative, alternatives
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Delete, Path, Set, fields_at, items_at, value_at
+from kubectl_dra.manifests.changes import Delete, Set, fields_at, items_at, value_at
 
 
 class CountZero(Rule, code="DRA301", name="count-zero", severity="warning", kinds=CLAIM_KINDS, fixable="unsafe"):
@@ -149,7 +150,7 @@ class StepZero(
     def check(self, context: Context) -> Iterator[LintFinding]:
         for index, device in enumerate(items(context.spec, "devices")):
             for name, capacity in fields_at(device, "capacity").items():
-                path: Path = ("spec", "devices", index, "capacity", name, "requestPolicy", "validRange", "step")
+                path: FieldPath = ("spec", "devices", index, "capacity", name, "requestPolicy", "validRange", "step")
                 step = value_at(capacity, path[5:])
                 if step is None or _sign(step) != 0:
                     continue
@@ -184,7 +185,7 @@ class NothingOfCapacity(
                 )
 
 
-def _constraints(context: Context) -> Iterator[tuple[Path, Mapping[str, Any], tuple[str, ...]]]:
+def _constraints(context: Context) -> Iterator[tuple[FieldPath, Mapping[str, Any], tuple[str, ...]]]:
     for index, constraint in enumerate(items(context.spec, "devices", "constraints")):
         path = (*context.spec_path, "devices", "constraints", index)
         yield path, constraint, tuple(str(name) for name in items_at(constraint, "requests"))

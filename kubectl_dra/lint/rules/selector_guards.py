@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column, columns_of
 from kubectl_dra.data.drivers import Kind, catalogue
@@ -25,7 +26,7 @@ from kubectl_dra.lint.analysis.selector_targets import (
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Path, Splice
+from kubectl_dra.manifests.changes import Splice
 
 
 class UnguardedAttribute(
@@ -200,7 +201,7 @@ def _guard(target: AskedSelector, reads: list[Read]) -> Fix | None:
     ordered = sorted(spots)
     if any(left[1] > right[0] for left, right in pairwise(ordered)):
         return None
-    path: Path = target.selector.path
+    path: FieldPath = target.selector.path
     if all(_between_ands(text, start, end) for start, end in ordered):
         # One guard among terms that must all be true is enough.
         ordered = ordered[:1]
@@ -262,7 +263,7 @@ def _column_of(node: ast.Expression) -> Column | None:
     return columns[0] if len(columns) == 1 and isinstance(node, ast.Select | ast.Call) else None
 
 
-def _put_before(path: Path, check: str, text: str) -> Splice:
+def _put_before(path: FieldPath, check: str, text: str) -> Splice:
     """The change that makes ``check`` a condition of the whole expression."""
     if "||" not in text and "?" not in text:
         return Splice(path, 0, 0, check)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.lint.analysis.server_verdict import later_violations_of, verdict_of, violations_of
 from kubectl_dra.lint.context import Context, once
 from kubectl_dra.lint.finding import Fix, LintFinding, Safety
 from kubectl_dra.lint.locate import token_range
 from kubectl_dra.lint.rule import ANY_KIND, Rule
-from kubectl_dra.manifests.changes import Path, Splice, value_at
+from kubectl_dra.manifests.changes import Splice, value_at
 
 if TYPE_CHECKING:
     from kubectl_dra.admission.server.model import Violation
@@ -98,7 +99,7 @@ def _hinted(context: Context, violation: Violation) -> Fix | None:
 
 def _one_for_each_place(violations: Sequence[Violation]) -> Iterable[Violation]:
     """The violations, but those of one value by one rule as one."""
-    places: dict[tuple[Path, str, str, int | None], Violation] = {}
+    places: dict[tuple[FieldPath, str, str, int | None], Violation] = {}
     for violation in violations:
         place = (violation.path, violation.field, violation.rule, violation.cel_offset)
         known = places.get(place)
@@ -131,7 +132,7 @@ class UnknownField(
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         """One finding for all fields that one fix corrects together."""
-        seen: set[tuple[Path, str]] = set()
+        seen: set[tuple[FieldPath, str]] = set()
         for finding in super().check(context):
             if finding.fix is not None and finding.fix.safety != "none":
                 # Fixes with one title in one place are the same, as are those that change the same.

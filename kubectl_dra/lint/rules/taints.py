@@ -10,12 +10,13 @@ from kubectl_dra.api.behaviour import ADMIN_NEEDS_LABEL
 from kubectl_dra.api.defects import RULE_FOR_ALL
 from kubectl_dra.api.dra_fields import fields
 from kubectl_dra.api.releases import gate_default
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives
 from kubectl_dra.lint.analysis.server_verdict import verdict_of
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Append, Delete, Path, fields_at, value_at
+from kubectl_dra.manifests.changes import Append, Delete, fields_at, value_at
 
 MEANT: Final = "kubectl-dra/selects-everything"
 """An annotation saying that a DeviceTaintRule intentionally selects every device."""
@@ -100,7 +101,7 @@ class TolerationDoesNotStay(
                     continue
                 if any(_stays(other, toleration) for other in tolerations):
                     continue
-                path: Path = (*alternative.path, "tolerations", index)
+                path: FieldPath = (*alternative.path, "tolerations", index)
                 exists = toleration.get("operator") == "Exists"
                 # The entry stays: it also tolerates what is no NoExecute.
                 one_more = Append(path[:-1], {**toleration, "effect": "NoExecute"})
@@ -132,7 +133,7 @@ class SecondsIgnored(
     def check(self, context: Context) -> Iterator[LintFinding]:
         for alternative in alternatives(context):
             for index, toleration in enumerate(items(alternative.content, "tolerations")):
-                path: Path = (*alternative.path, "tolerations", index, "tolerationSeconds")
+                path: FieldPath = (*alternative.path, "tolerations", index, "tolerationSeconds")
                 seconds, effect = toleration.get("tolerationSeconds"), toleration.get("effect")
                 if not isinstance(seconds, int) or isinstance(seconds, bool):
                     continue

@@ -6,13 +6,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.claim_requests import migrate
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.groups import BUILT_IN
 from kubectl_dra.lint.rule import ANY_KIND, Rule
-from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.workloads import SINGLE_CONTAINERS, SPECS, TEMPLATES, key_of, pod_specs
 from kubectl_dra.text import with_article
 
@@ -48,21 +48,23 @@ class NamedElsewhere(Rule, code="DRA705", name="devices-not-checked", severity="
             )
 
 
-def named_devices(raw: Mapping[str, Any]) -> Mapping[str, Path]:
+def named_devices(raw: Mapping[str, Any]) -> Mapping[str, FieldPath]:
     """The resources of device plugins that an object names where no rule looks, each with its first place."""
     key = key_of(raw)
     if "." not in key[0] or key[0] in BUILT_IN or key[0].endswith(_POLICIES):
         return {}
-    checked: set[Path] = set()
+    checked: set[FieldPath] = set()
     if key in TEMPLATES or key in SPECS:
         checked = {(*spec.path, field) for spec in pod_specs(raw) for field in _CONTAINERS}
-    out: dict[str, Path] = {}
+    out: dict[str, FieldPath] = {}
     for name, path in _named(raw, (), checked, machine=key[0].endswith(_MACHINE_GROUP)):
         out.setdefault(name, path)
     return out
 
 
-def _named(value: Any, path: Path, checked: Collection[Path], *, machine: bool) -> Iterator[tuple[str, Path]]:
+def _named(
+    value: Any, path: FieldPath, checked: Collection[FieldPath], *, machine: bool
+) -> Iterator[tuple[str, FieldPath]]:
     if path in checked:
         return
     if isinstance(value, Mapping):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path as File
+from pathlib import Path
 from typing import NamedTuple
 
+from kubectl_dra.api.schema import FieldPath, path_text
 from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import Path
 from kubectl_dra.manifests.charts import rendering as rendering_command
 from kubectl_dra.manifests.charts import source_of, template_of
 from kubectl_dra.manifests.documents import Document, each_document
@@ -101,9 +101,7 @@ def _lacking(difference: BuildDifference) -> str:
     return f"{key} would still lack its change at {shown(_text(difference.path))}" if difference.path else key
 
 
-def _text(path: Path) -> str:
-    from kubectl_dra.api.schema import path_text
-
+def _text(path: FieldPath) -> str:
     return path_text(path)
 
 
@@ -142,7 +140,7 @@ def _named(item: Remark) -> str:
 
 def _file(name: str, after: str, rendering: Rendering) -> MigratedFile:
     """A file of a chart before and after, with what to know of the change."""
-    path = File(name)
+    path = Path(name)
     source = decode(path.read_bytes(), name) if path.exists() else Source(name, "")
     before = source.text
     line = next((hunk.start + 1 for hunk in hunks(before.splitlines(), after.splitlines())), 1)

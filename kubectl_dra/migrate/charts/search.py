@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path as File
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import EditRefused, Path, fields_at, value_at
+from kubectl_dra.manifests.changes import EditRefused, fields_at, value_at
 from kubectl_dra.manifests.objects import ObjectKey, object_key
 from kubectl_dra.manifests.source import decode
 from kubectl_dra.manifests.workloads import containers, pod_specs
@@ -31,7 +32,7 @@ from kubectl_dra.migrate.kustomize.build_differences import BuildDifference, dif
 _SWITCH: Final = re.compile(r"dra|claim", re.IGNORECASE)
 _MODE: Final = re.compile(r"\beq\s+\.Values\.(?P<path>[\w.]+)\s+\"(?P<word>[\w-]*(?:dra|claim)[\w-]*)\"")
 _OBJECTS: Final = re.compile(r"(extra|additional|raw)[A-Za-z]*(Objects|Manifests|Deploy|Resources|List)\Z")
-_Wanted = Sequence[tuple[Path, Any]]
+_Wanted = Sequence[tuple[FieldPath, Any]]
 _RELEASE: Final = "release"
 """The name of the release that is rendered."""
 
@@ -83,7 +84,7 @@ def lacking(search: ChartSearch, found: Sequence[Mapping[str, Any]]) -> list[Bui
     ]
 
 
-def _keys(found: Sequence[BuildDifference]) -> set[tuple[ObjectKey, Path]]:
+def _keys(found: Sequence[BuildDifference]) -> set[tuple[ObjectKey, FieldPath]]:
     return {(difference.object, difference.path) for difference in found}
 
 
@@ -117,7 +118,7 @@ def _with_values(search: ChartSearch, texts: Texts, wanted: _Wanted) -> Iterator
     except (EditRefused, FileError):
         return
     if any(path[0] == CLAIM_VALUES for path, _ in wanted):
-        file = File(search.rendering.chart) / "templates" / CLAIMS_FILE
+        file = Path(search.rendering.chart) / "templates" / CLAIMS_FILE
         if not file.exists():
             claims = [raw for raw in search.wanted if raw.get("kind") == "ResourceClaimTemplate"]
             namespaced = any(fields_at(raw, "metadata").get("namespace") for raw in claims)
@@ -172,13 +173,13 @@ def _knows(search: ChartSearch, texts: Texts, field: str) -> bool:
     return any(pattern.search(texts.get(str(path)) or text) for path, text in _all_templates(search))
 
 
-def _all_templates(search: ChartSearch) -> Iterator[tuple[File, str]]:
-    for path in sorted(File(search.rendering.chart).glob("**/templates/**/*")):
+def _all_templates(search: ChartSearch) -> Iterator[tuple[Path, str]]:
+    for path in sorted(Path(search.rendering.chart).glob("**/templates/**/*")):
         if path.is_file():
             yield path, path.read_text("utf-8", "replace")
 
 
-def _switches(search: ChartSearch, values: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
+def _switches(search: ChartSearch, values: Mapping[str, Any]) -> Iterator[tuple[FieldPath, Any]]:
     for path, value in leaves(values):
         if value is False and _SWITCH.search(".".join(map(str, path))):
             yield path, True
@@ -211,7 +212,7 @@ def _field_values(
                 yield from _with_objects(search, values, (place, claims), difference, names)
 
 
-def _bases(raw: Mapping[str, Any], values: Mapping[str, Any], pod: Path | None = None) -> list[Path]:
+def _bases(raw: Mapping[str, Any], values: Mapping[str, Any], pod: FieldPath | None = None) -> list[FieldPath]:
     """Where the values of pods may be: around their resources, from inside out; of one pod, or of all."""
     specs = [spec for spec in pod_specs(raw) if pod is None or spec.path == pod]
     have = [fields_at(container.content, "resources") for spec in specs for container in containers(spec)]
@@ -220,7 +221,7 @@ def _bases(raw: Mapping[str, Any], values: Mapping[str, Any], pod: Path | None =
 
 
 def _with_objects(
-    search: ChartSearch, values: Any, claims: tuple[Path, Any], difference: BuildDifference, names: Sequence[str]
+    search: ChartSearch, values: Any, claims: tuple[FieldPath, Any], difference: BuildDifference, names: Sequence[str]
 ) -> Iterator[_Wanted]:
     """Values of a pod's claims together with those of the objects that they refer to."""
     objects = {object_key(raw)[2]: raw for raw in search.wanted if raw.get("kind") == "ResourceClaimTemplate"}
@@ -250,13 +251,13 @@ def _template_texts(search: ChartSearch, texts: Texts, key: ObjectKey) -> Iterat
     own = search.templates.get(key)
     if own is None:
         return
-    helpers = sorted(File(own).parent.glob("**/*.tpl"))
+    helpers = sorted(Path(own).parent.glob("**/*.tpl"))
     for path in dict.fromkeys((own, *(helper.as_posix() for helper in helpers))):
-        if File(path).is_file():
-            yield path, texts.get(path) or decode(File(path).read_bytes(), path).text
+        if Path(path).is_file():
+            yield path, texts.get(path) or decode(Path(path).read_bytes(), path).text
 
 
-def _is_pod_field(raw: Mapping[str, Any], path: Path) -> bool:
+def _is_pod_field(raw: Mapping[str, Any], path: FieldPath) -> bool:
     return any(path[:-1] == spec.path for spec in pod_specs(raw))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path as File
+from pathlib import Path
 from typing import Any, Final
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import Change, Delete, EditRefused, Path, Set, value_at
+from kubectl_dra.manifests.changes import Change, Delete, EditRefused, Set, value_at
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.source import Source, decode
@@ -22,14 +23,14 @@ GONE: Final = object()
 def effective(rendering: Rendering, texts: Texts) -> dict[str, Any]:
     """The values with which a chart is rendered: its own over those of its subcharts, and its files over them."""
     out: dict[str, Any] = {}
-    for inner in sorted(File(rendering.chart).glob("charts/*/values.yaml")):
+    for inner in sorted(Path(rendering.chart).glob("charts/*/values.yaml")):
         out[inner.parent.name] = _values(str(inner), texts)
     for name in chain(rendering):
         out = _merged(out, _values(name, texts))
     return out
 
 
-def with_values(rendering: Rendering, texts: Texts, wanted: Sequence[tuple[Path, Any]]) -> dict[str, str]:
+def with_values(rendering: Rendering, texts: Texts, wanted: Sequence[tuple[FieldPath, Any]]) -> dict[str, str]:
     """The texts in which values are what is wanted; only what differs is written.
 
     Raises:
@@ -49,7 +50,7 @@ def with_values(rendering: Rendering, texts: Texts, wanted: Sequence[tuple[Path,
     return {**texts, **{name: _edited(name, texts, found) for name, found in changes.items()}}
 
 
-def places(value: Any, values: Any, path: Path = ()) -> Iterator[Path]:
+def places(value: Any, values: Any, path: FieldPath = ()) -> Iterator[FieldPath]:
     """Where among values one is that reads the same as another, which has something in it."""
     if isinstance(values, dict):
         for key, below in values.items():
@@ -62,7 +63,7 @@ def places(value: Any, values: Any, path: Path = ()) -> Iterator[Path]:
             yield from places(value, item, (*path, index))
 
 
-def leaves(values: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def leaves(values: Any, path: FieldPath = ()) -> Iterator[tuple[FieldPath, Any]]:
     """Every single value, and where it is."""
     inner = values.items() if isinstance(values, dict) else enumerate(values) if isinstance(values, list) else ()
     for key, value in inner:
@@ -72,7 +73,7 @@ def leaves(values: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
             yield (*path, key), value
 
 
-def differing(before: str, after: str) -> list[Path]:
+def differing(before: str, after: str) -> list[FieldPath]:
     """Where the values of two texts of a file differ."""
     texts = {"before": before, "after": after}
     return [path for path, _ in _differences((), _values("before", texts), _values("after", texts))]
@@ -85,7 +86,7 @@ def _values(name: str, texts: Texts) -> dict[str, Any]:
 
 def _documents(name: str, texts: Texts) -> tuple[Document, ...]:
     text = texts.get(name)
-    source = decode(File(name).read_bytes(), name) if text is None else Source(name, text)
+    source = decode(Path(name).read_bytes(), name) if text is None else Source(name, text)
     try:
         return parse(source)
     except FileError:
@@ -99,7 +100,7 @@ def _merged(below: Any, over: Any) -> Any:
     return {**out, **{key: _merged(below.get(key), value) for key, value in over.items() if value is not None}}
 
 
-def _at(values: Any, path: Path) -> Any:
+def _at(values: Any, path: FieldPath) -> Any:
     """The value at a path; GONE if it is not there."""
     around = value_at(values, path[:-1]) if path[:-1] else values
     if isinstance(around, dict):
@@ -108,7 +109,7 @@ def _at(values: Any, path: Path) -> Any:
     return around[part] if isinstance(around, list) and isinstance(part, int) and part < len(around) else GONE
 
 
-def _differences(path: Path, old: Any, new: Any) -> Iterator[tuple[Path, Any]]:
+def _differences(path: FieldPath, old: Any, new: Any) -> Iterator[tuple[FieldPath, Any]]:
     if isinstance(old, dict) and isinstance(new, dict) and old and new:
         for key in dict.fromkeys((*old, *new)):
             yield from _differences((*path, key), old.get(key, GONE), new.get(key, GONE))
@@ -120,8 +121,8 @@ def _differences(path: Path, old: Any, new: Any) -> Iterator[tuple[Path, Any]]:
 
 
 def _whole(
-    rendering: Rendering, texts: Texts, path: Path, value: Any, difference: tuple[Path, Any]
-) -> tuple[Path, Any]:
+    rendering: Rendering, texts: Texts, path: FieldPath, value: Any, difference: tuple[FieldPath, Any]
+) -> tuple[FieldPath, Any]:
     """A difference inside a list as one of the list, if the last file does not have it: its own replaces it."""
     place, _ = difference
     length = next((index for index, part in enumerate(place) if isinstance(part, int)), len(place))
@@ -132,7 +133,7 @@ def _whole(
 
 
 def _change(
-    rendering: Rendering, texts: Texts, path: Path, value: Any, set_there: Sequence[Path]
+    rendering: Rendering, texts: Texts, path: FieldPath, value: Any, set_there: Sequence[FieldPath]
 ) -> tuple[str, Change]:
     """Change that writes a value, and its file: the last one, or the one that has the list that it is in."""
     files = {name: _values(name, texts) for name in chain(rendering)}
@@ -151,7 +152,7 @@ def _change(
     return name, Set(path[:length], value)
 
 
-def _deletion(name: str, values: Any, path: Path, set_there: Sequence[Path]) -> tuple[str, Change]:
+def _deletion(name: str, values: Any, path: FieldPath, set_there: Sequence[FieldPath]) -> tuple[str, Change]:
     """The deletion of a value, with what would be empty without it."""
     while len(path) > 1 and isinstance(around := value_at(values, path[:-1]), dict) and len(around) == 1:
         if any(place[: len(path) - 1] == path[:-1] for place in set_there):
@@ -160,7 +161,7 @@ def _deletion(name: str, values: Any, path: Path, set_there: Sequence[Path]) -> 
     return name, Set(path, None) if len(path) == 1 and len(values) == 1 else Delete(path)
 
 
-def _length(values: Any, path: Path) -> int:
+def _length(values: Any, path: FieldPath) -> int:
     """Number of the first keys of a path that exist, with something to which more can be added."""
     length = 0
     while length < len(path) - 1 and isinstance(_at(values, path[: length + 1]), dict | list):
@@ -172,7 +173,7 @@ def _edited(name: str, texts: Texts, changes: Sequence[Change]) -> str:
     documents = _documents(name, texts)
     if documents:
         return with_changes(documents, {documents[0].index: changes})
-    before = texts.get(name, decode(File(name).read_bytes(), name).text)
+    before = texts.get(name, decode(Path(name).read_bytes(), name).text)
     if any(isinstance(change, Delete) or len(change.path) != 1 for change in changes):
         raise EditRefused("the file of values is empty")
     new = {str(change.path[0]): change.value for change in changes if isinstance(change, Set)}

@@ -11,7 +11,8 @@ from kubectl_dra.api.pod_resources import pod_requests
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.releases import GROUP, first_with, gate_default
-from kubectl_dra.manifests.changes import Path, fields_at, value_at
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import fields_at, value_at
 from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
 from kubectl_dra.migrate.codes import Safety
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan
@@ -38,10 +39,10 @@ class Ask(NamedTuple):
     container: PodContainer
     resource: Resource
     amount: int
-    keys: tuple[Path, ...]
+    keys: tuple[FieldPath, ...]
 
 
-def ask_elsewhere(path: Path, resource: Resource) -> Ask:
+def ask_elsewhere(path: FieldPath, resource: Resource) -> Ask:
     """A request of pods that someone else creates: what a DeviceClass for the resource must serve."""
     return Ask(PodContainer((), "", {}), resource, 1, (path,))
 
@@ -56,7 +57,7 @@ class Asks(NamedTuple):
     """
 
     asks: tuple[Ask, ...] = ()
-    zeros: tuple[Path, ...] = ()
+    zeros: tuple[FieldPath, ...] = ()
     refusals: tuple[PlanRefusal, ...] = ()
     held: frozenset[str] = frozenset()
     beside: tuple[str, ...] = ()
@@ -79,7 +80,7 @@ def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue, *, patch: bool 
     ``patch``: it is laid over another one, where null removes what that has.
     """
     asks: list[Ask] = []
-    zeros: list[Path] = []
+    zeros: list[FieldPath] = []
     refusals: list[PlanRefusal] = []
     held: set[str] = set()
     beside: list[str] = []
@@ -184,17 +185,17 @@ def _domain(name: str) -> str:
     return name.partition("/")[0]
 
 
-def _amounts(container: PodContainer) -> dict[str, list[tuple[Path, Any]]]:
+def _amounts(container: PodContainer) -> dict[str, list[tuple[FieldPath, Any]]]:
     """Every resource name of a container, with the paths and values of its limit and request (limit first)."""
     resources = container.content.get("resources")
-    out: dict[str, list[tuple[Path, Any]]] = {}
+    out: dict[str, list[tuple[FieldPath, Any]]] = {}
     for field in ("limits", "requests"):
         for name, value in fields_at(resources, field).items():
             out.setdefault(str(name), []).append(((*container.path, "resources", field, name), value))
     return out
 
 
-def _count(name: str, amounts_at: Iterable[tuple[Path, Any]]) -> int:
+def _count(name: str, amounts_at: Iterable[tuple[FieldPath, Any]]) -> int:
     """The number of devices. Raises _Problem if limit and request do not give one whole number."""
     values: dict[str, Quantity] = {}
     for path, value in amounts_at:
@@ -261,7 +262,7 @@ def _digits(count: int) -> str:
     return str(count) if count < 10**20 else "a number of more than 20 digits"
 
 
-def _unknown(name: str, container: PodContainer, path: Path) -> PlanRefusal:
+def _unknown(name: str, container: PodContainer, path: FieldPath) -> PlanRefusal:
     return PlanRefusal(
         "MIG111",
         path,

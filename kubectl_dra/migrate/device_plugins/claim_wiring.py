@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.limits import MAX_LABEL, MAX_RESULTS
 from kubectl_dra.api.releases import GROUP
-from kubectl_dra.manifests.changes import Path, fields_at, items_at, value_at
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import fields_at, items_at, value_at
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers
 from kubectl_dra.migrate.device_plugins.asks import Ask, parts_of
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, class_of
@@ -51,7 +52,7 @@ def requested_classes(requests: Any) -> Iterator[str]:
 
 def no_list(spec: WorkloadPodSpec) -> PlanRefusal | None:
     """The refusal if something else stands where claims or tolerations would be added to a list."""
-    paths: list[Path] = [(*spec.path, "resourceClaims"), (*spec.path, "tolerations")]
+    paths: list[FieldPath] = [(*spec.path, "resourceClaims"), (*spec.path, "tolerations")]
     values = [value_at(spec.content, path[len(spec.path) :]) for path in paths]
     for container in containers(spec):
         paths.append((*container.path, "resources", "claims"))
@@ -186,15 +187,15 @@ class Wiring(NamedTuple):
     """The claims of a pod, and the ``resources.claims`` entries by container path."""
 
     claims: tuple[Claim, ...]
-    references: Mapping[Path, Sequence[Mapping[str, str]]]
+    references: Mapping[FieldPath, Sequence[Mapping[str, str]]]
 
 
 class _Draft(NamedTuple):
     """A request that has no name yet. ``owner`` is the container that gives it its name."""
 
-    owner: Path
+    owner: FieldPath
     what: str
-    users: tuple[Path, ...]
+    users: tuple[FieldPath, ...]
     amount: int
     exactly: Mapping[str, Any]
 
@@ -203,7 +204,7 @@ def wired(asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], names: C
     """Claims for the requests of a pod. ``names`` are its existing claims, ``placements`` are by resource name."""
     drafts = _drafts([ask for ask in asks if not ask.resource.part_of], asks, placements)
     requests = _named(drafts, {ask.container.path: ask.container.name for ask in asks})
-    references: dict[Path, list[Mapping[str, str]]] = {}
+    references: dict[FieldPath, list[Mapping[str, str]]] = {}
     claims: list[Claim] = []
     for group in _groups(drafts):
         words = list(dict.fromkeys(drafts[index].what for index in group))
@@ -283,7 +284,7 @@ def _exactly(ask: Ask, asks: Sequence[Ask], placement: PlacementPlan) -> dict[st
     return out
 
 
-def _named(drafts: Sequence[_Draft], containers: Mapping[Path, str]) -> list[str]:
+def _named(drafts: Sequence[_Draft], containers: Mapping[FieldPath, str]) -> list[str]:
     """A name for each request: its kind of device if one container uses it, else the container, plus the kind
     if needed.
     """

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.manifests.changes import Change, Delete, Path, Set, fields_at, items_at, value_at
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import Change, Delete, Set, fields_at, items_at, value_at
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of, known_kind, mode_of
 from kubectl_dra.migrate.device_plugins.asks import Ask, within
 from kubectl_dra.migrate.model import Note, PlanRefusal
@@ -30,7 +31,7 @@ class EnvironmentPlan(NamedTuple):
 
 
 def environment(
-    spec: WorkloadPodSpec, users: Collection[Path], vendors: Sequence[str], catalogue: VendorCatalogue
+    spec: WorkloadPodSpec, users: Collection[FieldPath], vendors: Sequence[str], catalogue: VendorCatalogue
 ) -> EnvironmentPlan:
     """What to do about the surroundings of a pod's requests. ``users`` are the paths of containers that will
     have claims.
@@ -64,9 +65,9 @@ def _said(name: str, flag: Flag) -> str:
     return f"{name}: {within(flag.message)}"
 
 
-def _found(spec: WorkloadPodSpec, users: Collection[Path]) -> list[tuple[str, str, Path, bool]]:
+def _found(spec: WorkloadPodSpec, users: Collection[FieldPath]) -> list[tuple[str, str, FieldPath, bool]]:
     """Everything that a flag may concern: kind of place, name, path, and whether it may be removed."""
-    out: list[tuple[str, str, Path, bool]] = []
+    out: list[tuple[str, str, FieldPath, bool]] = []
     for container in containers(spec):
         for index, variable in enumerate(items_at(container.content, "env")):
             if isinstance(variable, Mapping) and isinstance(variable.get("name"), str):

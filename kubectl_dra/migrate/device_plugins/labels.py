@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.manifests.changes import Delete, Path, fields_at, items_at
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import Delete, fields_at, items_at
 from kubectl_dra.migrate.vendors.catalogue import Labelled, translated
 from kubectl_dra.migrate.vendors.label_to_cel import Untranslatable, condition, joined
 from kubectl_dra.migrate.vendors.model import KnownDriver, Resource, filled
@@ -273,19 +274,19 @@ def values_of(raw: Sequence[object]) -> tuple[str, ...] | None:
 
 # Conditions on node labels in a pod's spec, and what remains when some are removed.
 
-TERMS: Final[Path] = (
+TERMS: Final[FieldPath] = (
     "affinity",
     "nodeAffinity",
     "requiredDuringSchedulingIgnoredDuringExecution",
     "nodeSelectorTerms",
 )
-PREFERRED: Final[Path] = ("affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
+PREFERRED: Final[FieldPath] = ("affinity", "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution")
 
 
 class Stated(NamedTuple):
     """A condition and its path from the pod's spec; None if it is malformed."""
 
-    path: Path
+    path: FieldPath
     key: str
     condition: Condition | None
 
@@ -293,7 +294,7 @@ class Stated(NamedTuple):
 class StatedTerm(NamedTuple):
     """A term of the required node affinity: conditions that must all hold. ``fields`` are its conditions on fields."""
 
-    path: Path
+    path: FieldPath
     stated: tuple[Stated, ...]
     fields: bool
 
@@ -317,7 +318,7 @@ def preferred(spec: Mapping[str, Any]) -> Iterator[Stated]:
             yield from _term((*PREFERRED, index, "preference"), raw.get("preference")).stated
 
 
-def _term(path: Path, raw: Any) -> StatedTerm:
+def _term(path: FieldPath, raw: Any) -> StatedTerm:
     if not isinstance(raw, Mapping):
         return StatedTerm(path, (), False)
     stated = []
@@ -327,7 +328,7 @@ def _term(path: Path, raw: Any) -> StatedTerm:
     return StatedTerm(path, tuple(stated), bool(raw.get("matchFields")))
 
 
-def _expression(path: Path, raw: Mapping[str, Any]) -> Stated:
+def _expression(path: FieldPath, raw: Mapping[str, Any]) -> Stated:
     key, operator = raw.get("key"), raw.get("operator")
     values = values_of(items_at(raw, "values"))
     if not isinstance(key, str) or not isinstance(operator, str) or values is None:
@@ -335,7 +336,7 @@ def _expression(path: Path, raw: Mapping[str, Any]) -> Stated:
     return Stated(path, key, Condition(key, operator, values))
 
 
-def emptied(spec: Mapping[str, Any], removed: Collection[Path]) -> tuple[Delete, ...]:
+def emptied(spec: Mapping[str, Any], removed: Collection[FieldPath]) -> tuple[Delete, ...]:
     """The fewest deletions that remove these parts of a pod's spec, including mappings and lists left empty."""
     tree: dict[str | int, Any] = {}
     for path in removed:
@@ -345,8 +346,8 @@ def emptied(spec: Mapping[str, Any], removed: Collection[Path]) -> tuple[Delete,
     return tuple(Delete(path) for path in _gone(spec, tree, ()))
 
 
-def _gone(value: Any, tree: Mapping[str | int, Any], path: Path) -> list[Path]:
-    out: list[Path] = []
+def _gone(value: Any, tree: Mapping[str | int, Any], path: FieldPath) -> list[FieldPath]:
+    out: list[FieldPath] = []
     remaining = len(value)
     for part, below in tree.items():
         here = (*path, part)

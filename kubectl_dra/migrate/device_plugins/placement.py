@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES, MAX_SELECTORS
 from kubectl_dra.api.releases import Release, gate_default
-from kubectl_dra.manifests.changes import Change, Path, items_at, value_at
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import Change, items_at, value_at
 from kubectl_dra.migrate.codes import Safety
 from kubectl_dra.migrate.device_plugins.labels import (
     TERMS,
@@ -30,7 +31,7 @@ _SPLIT: Final = "Split the workload, or write the request by hand."
 class LabelNote(NamedTuple):
     """What to know of a label that goes or stays."""
 
-    path: Path
+    path: FieldPath
     key: str
     advice: str
 
@@ -38,7 +39,7 @@ class LabelNote(NamedTuple):
 class LabelReason(NamedTuple):
     """What the claim has for a condition on a label: what it ``becomes`` or, if empty, why nothing is needed."""
 
-    path: Path
+    path: FieldPath
     condition: str
     becomes: str
     why: str = ""
@@ -60,11 +61,11 @@ class PlacementPlan(NamedTuple):
 
     selectors: tuple[str, ...] = ()
     device_class: str = ""
-    removed: tuple[Path, ...] = ()
-    kept: tuple[Path, ...] = ()
+    removed: tuple[FieldPath, ...] = ()
+    kept: tuple[FieldPath, ...] = ()
     notes: tuple[LabelNote, ...] = ()
     reasons: tuple[LabelReason, ...] = ()
-    refusals: tuple[tuple[Path, str, str], ...] = ()
+    refusals: tuple[tuple[FieldPath, str, str], ...] = ()
     annotations: tuple[str, ...] = ()
     safety: Safety = "safe"
 
@@ -110,12 +111,12 @@ class _Reader:
         self._catalogue = catalogue
         self._counts = _counts(spec)
         self._selectors: dict[str, None] = {}
-        self._classes: dict[str, Path] = {}
+        self._classes: dict[str, FieldPath] = {}
         self._notes: dict[LabelNote, None] = {}
-        self._refusals: list[tuple[Path, str, str]] = []
+        self._refusals: list[tuple[FieldPath, str, str]] = []
         self._reasons: dict[LabelReason, None] = {}
-        self._removed: list[Path] = []
-        self._kept: list[Path] = []
+        self._removed: list[FieldPath] = []
+        self._kept: list[FieldPath] = []
         self._annotations: list[str] = []
         self._unsafe = False
 
@@ -206,7 +207,7 @@ class _Reader:
         labelled = self._catalogue.annotation(name, self._resource)
         if labelled is None:
             return
-        path: Path = ("metadata", "annotations", name)
+        path: FieldPath = ("metadata", "annotations", name)
         try:
             if not isinstance(value, str):
                 raise Untranslatable("is not text")
@@ -230,7 +231,7 @@ class _Reader:
         if translation.refusal:
             self._refusals.append((path, *translation.refusal))
 
-    def _select(self, path: Path, selectors: Sequence[str], device_class: str) -> None:
+    def _select(self, path: FieldPath, selectors: Sequence[str], device_class: str) -> None:
         self._selectors.update(dict.fromkeys(selectors))
         if device_class and device_class != self._resource.device_class:
             self._classes.setdefault(device_class, path)
@@ -269,8 +270,8 @@ class LabelChanges(NamedTuple):
     """
 
     changes: tuple[Change, ...]
-    goes: tuple[tuple[Path, str], ...]
-    stays: tuple[tuple[Path, str], ...]
+    goes: tuple[tuple[FieldPath, str], ...]
+    stays: tuple[tuple[FieldPath, str], ...]
     reasons: tuple[str, ...]
 
 
@@ -280,8 +281,8 @@ def agreed(spec: Mapping[str, Any], plans: Collection[PlacementPlan]) -> LabelCh
     removed = [
         path for plan in plans for path in plan.removed if not any(_overlap(path, kept_path) for kept_path in kept)
     ]
-    goes: dict[tuple[Path, str], None] = {}
-    stays: dict[tuple[Path, str], None] = {}
+    goes: dict[tuple[FieldPath, str], None] = {}
+    stays: dict[tuple[FieldPath, str], None] = {}
     for note in (note for plan in plans for note in plan.notes):
         if _is_within(note.path, removed):
             goes[note.path, f"{note.key} goes. {note.advice}"] = None
@@ -298,12 +299,12 @@ def agreed(spec: Mapping[str, Any], plans: Collection[PlacementPlan]) -> LabelCh
     return LabelChanges(emptied(spec, removed), tuple(goes), tuple(stays), tuple(reasons))
 
 
-def _overlap(one: Path, other: Path) -> bool:
+def _overlap(one: FieldPath, other: FieldPath) -> bool:
     length = min(len(one), len(other))
     return one[:length] == other[:length]
 
 
-def _is_within(path: Path, around: Sequence[Path]) -> bool:
+def _is_within(path: FieldPath, around: Sequence[FieldPath]) -> bool:
     return any(path[: len(outer)] == outer for outer in around)
 
 

@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from kubectl_dra.api.releases import GROUP, gate_default
-from kubectl_dra.manifests.changes import Append, Change, Delete, Path, Set, fields_at, items_at, value_at
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import Append, Change, Delete, Set, fields_at, items_at, value_at
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of
 from kubectl_dra.migrate.codes import Safety
 from kubectl_dra.migrate.device_plugins import environment as frameworks
@@ -261,7 +262,7 @@ def _claim_names(spec: WorkloadPodSpec) -> set[str]:
     return {str(claim.get("name")) for claim in claims if isinstance(claim, Mapping)}
 
 
-def added(raw: Mapping[str, Any], path: Path, items: Sequence[Mapping[str, Any]]) -> Iterator[Change]:
+def added(raw: Mapping[str, Any], path: FieldPath, items: Sequence[Mapping[str, Any]]) -> Iterator[Change]:
     """Append items to a list that may not exist yet."""
     if value_at(raw, path):
         for item in items:
@@ -364,7 +365,7 @@ def _there(kind: str, namespace: str, claim: Claim, surroundings: PlanSurroundin
     return surroundings.alike.get(template_key(raw), "")
 
 
-def _with_parent(raw: Mapping[str, Any], path: Path, changes: Sequence[Change]) -> tuple[Change, ...]:
+def _with_parent(raw: Mapping[str, Any], path: FieldPath, changes: Sequence[Change]) -> tuple[Change, ...]:
     """The changes, preceded by one that creates a missing pod spec from the fields set in it."""
     if value_at(raw, path) is not None:
         return tuple(changes)

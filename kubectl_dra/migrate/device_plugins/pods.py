@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.data.workload_kinds import WorkloadKind, workload_kinds
-from kubectl_dra.manifests.changes import Change, Delete, Path, Set, value_at
+from kubectl_dra.manifests.changes import Change, Delete, Set, value_at
 from kubectl_dra.manifests.workloads import (
     SPECS,
     TEMPLATES,
@@ -34,7 +35,7 @@ _GOES: Final = frozenset(("limits", "requests", "resources", "nodeSelector", "en
 
 def tidied(raw: Mapping[str, Any], changes: Iterable[Change]) -> tuple[Change, ...]:
     """The changes without repeats, which also delete what they leave empty. Paths lead from ``raw``."""
-    at: dict[Path, list[Change]] = {}
+    at: dict[FieldPath, list[Change]] = {}
     out: list[Change] = []
     for change in changes:
         known = at.setdefault(change.path, [])
@@ -52,7 +53,7 @@ def tidied(raw: Mapping[str, Any], changes: Iterable[Change]) -> tuple[Change, .
     return tuple(change for change in out if not _inside(change, gone))
 
 
-def _emptied(raw: Mapping[str, Any], path: Path, gone: set[Path]) -> bool:
+def _emptied(raw: Mapping[str, Any], path: FieldPath, gone: set[FieldPath]) -> bool:
     if not path or path[-1] not in _GOES:
         return False
     value = value_at(raw, path)
@@ -60,7 +61,7 @@ def _emptied(raw: Mapping[str, Any], path: Path, gone: set[Path]) -> bool:
     return bool(value) and all((*path, key) in gone for key in keys)
 
 
-def _inside(change: Change, gone: set[Path]) -> bool:
+def _inside(change: Change, gone: set[FieldPath]) -> bool:
     """Whether something above the change goes as a whole."""
     return any(change.path[:length] in gone for length in range(1, len(change.path)))
 
@@ -104,7 +105,7 @@ def plan_patch(raw: Mapping[str, Any], around: Iterable[Mapping[str, Any]], sett
     replace the base's.
     """
     refusals: list[PlanRefusal] = []
-    gone: list[Path] = []
+    gone: list[FieldPath] = []
     moved: dict[str, Resource] = {}
     for spec in pod_specs(raw):
         asks = read_asks(spec, settings.catalogue, patch=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path as File
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from kubectl_dra.api.releases import GROUP
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.errors import FileError, InputError
-from kubectl_dra.manifests.changes import Append, Change, EditRefused, Path, Set, fields_at, items_at, value_at
+from kubectl_dra.manifests.changes import Append, Change, EditRefused, Set, fields_at, items_at, value_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, parse
 from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.kustomization import Kustomization, closure
@@ -35,7 +36,7 @@ class BuildDifference(NamedTuple):
     """
 
     object: ObjectKey
-    path: Path
+    path: FieldPath
     wanted: Any
     found: Any
     claim: ObjectKey | None = None
@@ -115,7 +116,7 @@ def _without_references(raw: Mapping[str, Any]) -> Any:
     return _copy(raw, (), paths)
 
 
-def _copy(value: Any, path: Path, paths: set[Path]) -> Any:
+def _copy(value: Any, path: FieldPath, paths: set[FieldPath]) -> Any:
     if isinstance(value, Mapping):
         return {
             key: "" if key in CLAIM_FIELDS and path[:-1] in paths else _copy(below, (*path, key), paths)
@@ -126,7 +127,7 @@ def _copy(value: Any, path: Path, paths: set[Path]) -> Any:
     return value
 
 
-def _of_values(key: ObjectKey, path: Path, left: Any, right: Any) -> Iterator[BuildDifference]:
+def _of_values(key: ObjectKey, path: FieldPath, left: Any, right: Any) -> Iterator[BuildDifference]:
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         for field in dict.fromkeys((*left, *right)):
             yield from _of_values(key, (*path, field), left.get(field), right.get(field))
@@ -151,7 +152,7 @@ class Repaired(NamedTuple):
     path: str
     text: str
     does: Literal["counts", "claims", "names", "namespaces", "labels", "unused", "fits", "pods"]
-    objects: tuple[tuple[Path, int, Mapping[str, Any]], ...] = ()
+    objects: tuple[tuple[FieldPath, int, Mapping[str, Any]], ...] = ()
 
 
 def as_wanted(difference: BuildDifference, bases: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -190,7 +191,7 @@ def objects_in(source: Source) -> Iterator[ManifestObject]:
 def read(path: str) -> Source | None:
     """A file; None if it cannot be read."""
     try:
-        return decode(File(path).read_bytes(), path)
+        return decode(Path(path).read_bytes(), path)
     except (OSError, InputError):
         return None
 
@@ -250,7 +251,7 @@ def followed_names(
         }
         for claim, fields in sorted(kinds.items())
     ]
-    if File(path).exists():
+    if Path(path).exists():
         yield Repaired(path, _more_names(path, entries, holder), "names")
         return
     text = (

@@ -7,14 +7,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kubectl_dra.api.schema import path_text
+from kubectl_dra.api.schema import FieldPath, path_text
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.changes import (
     Append,
     Change,
     Delete,
     EditRefused,
-    Path,
     Set,
     below,
     items_at,
@@ -121,7 +120,7 @@ def _taken_out(
     return [Delete((*raw.path, *path)) for path in _with_emptied(raw.object, {change.path for change in tidy})]
 
 
-def _with_emptied(raw: Mapping[str, Any], paths: set[Path]) -> list[Path]:
+def _with_emptied(raw: Mapping[str, Any], paths: set[FieldPath]) -> list[FieldPath]:
     """The paths to delete. A mapping that would be left empty goes as a whole: in a patch it says nothing."""
     gone = set(paths)
     waiting = list(paths)
@@ -305,7 +304,7 @@ def _unnamed(
     original = before.source if before is not None else overlay.document.source
     source = original.with_text(before.after if before is not None else original.text, name)
     document = parse(source)[0]
-    gone: list[Path] = [
+    gone: list[FieldPath] = [
         (field, index)
         for field in ("patches", "patchesJson6902")
         for index, patch in enumerate(items_at(document.object, field))

@@ -12,9 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct, field
 
-from kubectl_dra.api.schema import path_text
+from kubectl_dra.api.schema import FieldPath, path_text
 from kubectl_dra.errors import FileError, InputError
-from kubectl_dra.manifests.changes import Path as YamlPath
 from kubectl_dra.manifests.changes import value_at
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.files import Rewritten
@@ -116,7 +115,7 @@ def broken(error: str) -> BuildObstacle:
     return BuildObstacle(f"it could no longer be built: {error}")
 
 
-def replacing(error: str, part: Kustomization, path: YamlPath, name: str) -> BuildObstacle:
+def replacing(error: str, part: Kustomization, path: FieldPath, name: str) -> BuildObstacle:
     """A replacement writes the amount of a resource; ``path`` is that of its fieldPath."""
     where = f"{shown(part.path)}:{part.document.position(path).line}"
     return BuildObstacle(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path as File
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from kubectl_dra.manifests.changes import Change, EditRefused, Path, Set, changed, items_at, value_at
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import Change, EditRefused, Set, changed, items_at, value_at
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import Edit, edited, edits_of, reread, with_changes
 from kubectl_dra.manifests.kustomization import Kustomization, closure, with_components
@@ -140,7 +141,7 @@ def _beside(path: str, claims: Objects, overlay: Kustomization, texts: Mapping[s
     Raises:
         EditRefused: another file has its name, or a claim in it has one of the names.
     """
-    if path not in texts and not File(path).exists():
+    if path not in texts and not Path(path).exists():
         return ""
     source = texts.get(path) or read(path)
     there = list(objects_in(source)) if source is not None else []
@@ -228,7 +229,7 @@ def _referring(
     before = {pod_container.name: pod_container.content for pod_container in containers(first)}
     patched = {pod_container.name: pod_container.path for pod_container in containers(mine)}
     for container in containers(last):
-        listed: Path = ("resources", "claims")
+        listed: FieldPath = ("resources", "claims")
         claims = value_at(container.content, listed)
         if claims and claims != value_at(before.get(container.name, {}), listed):
             if container.name not in patched:
@@ -335,9 +336,9 @@ def _counted(
             continue
         # Without a target, a patch of a claim that an overlay does not build would fail there.
         name = raw["metadata"]["name"]
-        path = f"{part.directory}/{File(COUNTS).stem}-{name}.yaml"
+        path = f"{part.directory}/{Path(COUNTS).stem}-{name}.yaml"
         yield from _in_file(path, [raw], part, texts)
-        entries.append({"path": File(path).name, "target": {"kind": raw["kind"], "name": name}})
+        entries.append({"path": Path(path).name, "target": {"kind": raw["kind"], "name": name}})
     if together:
         yield from _in_file(f"{part.directory}/{COUNTS}", together, part, texts)
         entries.append({"path": COUNTS})
@@ -406,12 +407,12 @@ def _earlier_counts(path: str, part: Kustomization) -> Source | None:
     Raises:
         EditRefused: another file has the name.
     """
-    if not File(path).exists():
+    if not Path(path).exists():
         return None
     source = read(path) or Source(path, "")
     kinds = {manifest.kind for manifest in objects_in(source)}
     if path not in part.patches or not kinds or not kinds <= set(CLAIM_FIELDS.values()):
-        raise EditRefused(f"{File(path).name}, which it would get, is there already and is no patch of claims")
+        raise EditRefused(f"{Path(path).name}, which it would get, is there already and is no patch of claims")
     return source
 
 
@@ -433,9 +434,7 @@ def counted_here(overlay: Kustomization, differences: Sequence[BuildDifference],
         EditRefused: a file cannot be changed for certain.
     """
     bases = [raw for source in texts.values() for raw in claims_in(source)]
-    wanted = {
-        repr(raw["metadata"]): raw for difference in differences if (raw := as_wanted(difference, bases)) is not None
-    }
+    wanted = {repr(raw["metadata"]): raw for unequal in differences if (raw := as_wanted(unequal, bases)) is not None}
     if wanted:
         yield from _counted(overlay, list(wanted.values()), texts, [overlay])
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path as File
+from pathlib import Path
 from typing import Any
 
-from kubectl_dra.manifests.changes import EditRefused, Path, items_at, value_at
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import EditRefused, items_at, value_at
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.kustomization import Kustomization, kustomization_in
 from kubectl_dra.manifests.objects import ObjectKey, object_key
@@ -115,7 +116,7 @@ def _operations(
 def _of_its_own(
     overlay: Kustomization,
     key: ObjectKey,
-    path: Path,
+    path: FieldPath,
     should: Mapping[ObjectKey, Mapping[str, Any]],
     is_now: Mapping[ObjectKey, Mapping[str, Any]],
     claims: dict[str, Mapping[str, Any]],
@@ -131,7 +132,7 @@ def _of_its_own(
             yield {"op": "replace", "path": pointer_of((*path, field)), "value": local[field]}
 
 
-def _container(path: Path) -> Path:
+def _container(path: FieldPath) -> FieldPath:
     """The path of the container that a path is in; empty if in none."""
     at = next((index for index, step in enumerate(path[:-1]) if step in _CONTAINERS), None)
     return path[: at + 2] if at is not None else ()
@@ -230,7 +231,7 @@ def _first_of(
                 if repair.path not in group.texts or repair.text != group.texts[repair.path].text
             ]
             for repair in repairs:
-                if repair.path not in names and repair.path not in group.texts and File(repair.path).exists():
+                if repair.path not in names and repair.path not in group.texts and Path(repair.path).exists():
                     raise OutOfRun(repair.path)
         except (EditRefused, OutOfRun) as failure:
             failed = failed or failure

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cel.lexer import string_value
-from kubectl_dra.manifests.changes import Append, Change, Path, Set, fields_at, items_at, value_at
+from kubectl_dra.manifests.changes import Append, Change, Set, fields_at, items_at, value_at
 from kubectl_dra.migrate.device_plugins.labels import TERMS, Condition, translate
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 from kubectl_dra.migrate.vendors.model import EMPTY, LabelRule, Resource, ResourceRule, Suffix
@@ -383,7 +384,7 @@ def _texts(rule: LabelRule, texts: Sequence[str]) -> Iterator[tuple[str, ...]]:
     yield tuple(plain)
 
 
-def chosen(spec: Mapping[str, Any], path: Path, wanted: Sequence[Condition]) -> list[Change]:
+def chosen(spec: Mapping[str, Any], path: FieldPath, wanted: Sequence[Condition]) -> list[Change]:
     """The changes that put conditions into a pod spec at ``path``: as nodeSelector if possible, else as
     affinity.
 
@@ -406,7 +407,7 @@ def chosen(spec: Mapping[str, Any], path: Path, wanted: Sequence[Condition]) -> 
     return out
 
 
-def _affinity(spec: Mapping[str, Any], path: Path, wanted: Sequence[Condition]) -> list[Change]:
+def _affinity(spec: Mapping[str, Any], path: FieldPath, wanted: Sequence[Condition]) -> list[Change]:
     expressions = [
         {"key": condition.key, "operator": condition.operator, "values": list(condition.values)} for condition in wanted
     ]
@@ -419,7 +420,7 @@ def _affinity(spec: Mapping[str, Any], path: Path, wanted: Sequence[Condition]) 
             return [Append(inside, expression) for expression in expressions]
         return [Set(inside, expressions)]
     value: Any = [{"matchExpressions": expressions}]
-    at: Path = TERMS
+    at: FieldPath = TERMS
     while len(at) > 1 and not isinstance(value_at(spec, at[:-1]), Mapping):
         value = {at[-1]: value}
         at = at[:-1]

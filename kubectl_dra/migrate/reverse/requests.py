@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.codec import reshaped
 from kubectl_dra.api.releases import GROUP
-from kubectl_dra.manifests.changes import Change, Delete, Path, Set, changed, fields_at, items_at, value_at
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import Change, Delete, Set, changed, fields_at, items_at, value_at
 from kubectl_dra.manifests.objects import ObjectKey, object_key
 from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
 from kubectl_dra.migrate import quotas
@@ -51,7 +52,7 @@ class MadeClaim(NamedTuple):
 class Stop(Exception):
     """Why an object stays unchanged."""
 
-    def __init__(self, code: str, path: Path, message: str, way_out: str = BY_HAND) -> None:
+    def __init__(self, code: str, path: FieldPath, message: str, way_out: str = BY_HAND) -> None:
         self.refusal = PlanRefusal(code, path, message, way_out)
 
 
@@ -63,7 +64,7 @@ CLAIM_FIELDS: Final[Mapping[str, tuple[str, Share]]] = {
 
 
 def made_claim(
-    raw: Mapping[str, Any], path: Path, pod_claim: Any, world: Mapping[ObjectKey, Mapping[str, Any]]
+    raw: Mapping[str, Any], path: FieldPath, pod_claim: Any, world: Mapping[ObjectKey, Mapping[str, Any]]
 ) -> MadeClaim | None:
     """The claim of one entry of ``resourceClaims``; None if it names none. Raises Stop: migrate has not made it."""
     for field, (kind, share) in CLAIM_FIELDS.items():
@@ -73,7 +74,7 @@ def made_claim(
         world_object = world.get(key)
         if world_object is None or not str(world_object.get("apiVersion")).startswith(f"{GROUP}/v1"):
             raise Stop(NO_TEMPLATE, path, f"{kind} {pod_claim[field]} is not among the files that were read", _READ)
-        below: Path = ("spec", "spec", "devices") if kind == "ResourceClaimTemplate" else ("spec", "devices")
+        below: FieldPath = ("spec", "spec", "devices") if kind == "ResourceClaimTemplate" else ("spec", "devices")
         try:
             devices = value_at(reshaped(world_object), below)
         except (AttributeError, KeyError, TypeError, ValueError):
@@ -91,7 +92,7 @@ def made_claim(
 
 
 def resources_of(
-    claim: MadeClaim, name: str, exactly: Mapping[str, Any], path: Path, settings: MigrationSettings
+    claim: MadeClaim, name: str, exactly: Mapping[str, Any], path: FieldPath, settings: MigrationSettings
 ) -> list[Named]:
     """The resources that a request of a claim may have been made from. Raises Stop: none."""
     try:
@@ -131,7 +132,7 @@ def restored(
     for claim in entries:
         for request, exactly in claim.requests.items():
             candidate = named[claim.key, request]
-            path: Path = (*spec.path, "resourceClaims", claim.place)
+            path: FieldPath = (*spec.path, "resourceClaims", claim.place)
             _check_label(spec, candidate.resource, str(exactly.get("deviceClassName")), path, settings)
             kept = placement(before, candidate.resource, settings.catalogue, settings.release).selectors
             rest = [selector for selector in candidate.rest if selector not in kept]
@@ -149,7 +150,7 @@ def restored(
 
 
 def _check_label(
-    spec: WorkloadPodSpec, resource: Resource, device_class: str, path: Path, settings: MigrationSettings
+    spec: WorkloadPodSpec, resource: Resource, device_class: str, path: FieldPath, settings: MigrationSettings
 ) -> None:
     """Refuse if a remaining label of the pod may have chosen the class for another resource of the vendor."""
     for rule in settings.catalogue.vendor(resource.vendor).resources:
@@ -169,7 +170,7 @@ def _of_container(
     settings: MigrationSettings,
 ) -> tuple[dict[str, int], list[Change]]:
     """What a container requested, and the changes that request it again."""
-    path: Path = (*container.path, "resources")
+    path: FieldPath = (*container.path, "resources")
     resources = container.content.get("resources")
     claims = items_at(resources, "claims")
     amounts: dict[str, int] = {}
@@ -204,7 +205,7 @@ def _of_container(
     return amounts, changes
 
 
-def _all_of(spec: WorkloadPodSpec, resource: Resource, path: Path, settings: MigrationSettings) -> int:
+def _all_of(spec: WorkloadPodSpec, resource: Resource, path: FieldPath, settings: MigrationSettings) -> int:
     """The number behind a claim for all devices of a node: that of the topology which the pod asks for."""
     for stated in node_selector(spec.content):
         labelled = settings.catalogue.label(stated.key, resource)
@@ -226,7 +227,9 @@ def _written(amount: int, resources: Any) -> int | str:
 # The reverse migration of a quota: removes the keys that migrate added.
 
 
-def plan_quota(raw: Mapping[str, Any], path: Path, demand: NamespaceDemand, settings: MigrationSettings) -> ObjectPlan:
+def plan_quota(
+    raw: Mapping[str, Any], path: FieldPath, demand: NamespaceDemand, settings: MigrationSettings
+) -> ObjectPlan:
     """Remove the keys that migrate would add again, where no claim is left that they count."""
     classes = {key: key.removesuffix(quotas.quota_key("")) for key in map(str, fields_at(raw, *path))}
     classes = {key: device_class for key, device_class in classes.items() if device_class != key}

@@ -11,8 +11,9 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from kubectl_dra.api.codec import ConversionError, to_v1
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import Change, Delete, Path, changed, items_at, value_at
+from kubectl_dra.manifests.changes import Change, Delete, changed, items_at, value_at
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.kustomization import is_patch
 from kubectl_dra.manifests.objects import ObjectKey, object_key, title
@@ -288,7 +289,7 @@ def _entries(
     the rest stays.
     """
     for index, pod_claim in enumerate(items_at(spec.content, "resourceClaims")):
-        path: Path = (*spec.path, "resourceClaims", index)
+        path: FieldPath = (*spec.path, "resourceClaims", index)
         try:
             claim = made_claim(raw, path, pod_claim, world)
             if claim is None:
@@ -402,7 +403,7 @@ def _tolerations(spec: WorkloadPodSpec, resources: Sequence[Resource]) -> list[C
     first = len(tolerations)
     while first and tolerations[first - 1] in ours:
         first -= 1
-    path: Path = (*spec.path, "tolerations")
+    path: FieldPath = (*spec.path, "tolerations")
     if first == len(tolerations):
         return []
     return [Delete(path)] if first == 0 else [Delete((*path, index)) for index in range(first, len(tolerations))]

@@ -8,7 +8,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from kubectl_dra.api.codec import to_v1
-from kubectl_dra.manifests.changes import Change, Delete, Path, Set, changed, items_at, value_at
+from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import Change, Delete, Set, changed, items_at, value_at
 from kubectl_dra.manifests.objects import ObjectKey, object_key
 from kubectl_dra.manifests.workloads import key_of
 from kubectl_dra.migrate.codes import NO_RESOURCE, NOT_OURS, RESTORED
@@ -16,7 +17,7 @@ from kubectl_dra.migrate.model import MigrationSettings, Moved, ObjectPlan, Plan
 from kubectl_dra.migrate.reverse.requests import MadeClaim, Stop, made_claim, resources_of
 from kubectl_dra.migrate.virtual_machines import GPUS, HOST_DEVICES, MachineDevice, plan_devices
 
-_MACHINES: Final[Mapping[tuple[str, str], Path]] = {
+_MACHINES: Final[Mapping[tuple[str, str], FieldPath]] = {
     ("kubevirt.io", "VirtualMachine"): ("spec", "template", "spec"),
     ("kubevirt.io", "VirtualMachineInstance"): ("spec",),
     ("kubevirt.io", "VirtualMachineInstanceReplicaSet"): ("spec", "template", "spec"),
@@ -25,13 +26,13 @@ _MACHINES: Final[Mapping[tuple[str, str], Path]] = {
 """Where each kind has the spec of a VirtualMachineInstance."""
 
 
-def machine_path(raw: Mapping[str, Any]) -> Path | None:
+def machine_path(raw: Mapping[str, Any]) -> FieldPath | None:
     """Where an object has the spec of a virtual machine; None if it has none."""
     return _MACHINES.get(key_of(raw))
 
 
 def plan_machine(
-    raw: Mapping[str, Any], root: Path, world: Mapping[ObjectKey, Mapping[str, Any]], settings: MigrationSettings
+    raw: Mapping[str, Any], root: FieldPath, world: Mapping[ObjectKey, Mapping[str, Any]], settings: MigrationSettings
 ) -> tuple[ObjectPlan, tuple[ObjectKey, ...]]:
     """The plan of an object with a virtual machine at ``root``, and the templates that it then no longer needs.
 
@@ -56,7 +57,7 @@ def plan_machine(
         freed[claim.key] = to_v1(world[claim.key])
     if not moved:
         return ObjectPlan(refusals=tuple(others)), ()
-    gpus: Path = (*root, "domain", "devices", GPUS)
+    gpus: FieldPath = (*root, "domain", "devices", GPUS)
     going = {device.path for device in moved}
     staying = [(*gpus, index) for index, _ in enumerate(items_at(raw, *gpus)) if (*gpus, index) not in going]
     if staying and any(device.field == GPUS for device in moved):
@@ -76,8 +77,8 @@ def plan_machine(
 
 
 def _devices(
-    raw: Mapping[str, Any], root: Path, world: Mapping[ObjectKey, Mapping[str, Any]], others: list[PlanRefusal]
-) -> Iterator[tuple[Path, MadeClaim, Mapping[str, Any]]]:
+    raw: Mapping[str, Any], root: FieldPath, world: Mapping[ObjectKey, Mapping[str, Any]], others: list[PlanRefusal]
+) -> Iterator[tuple[FieldPath, MadeClaim, Mapping[str, Any]]]:
     """The devices that claims of their own serve, each with its request; ``others`` get why the rest stays."""
     entries = items_at(value_at(raw, root), "resourceClaims")
     for field in (GPUS, HOST_DEVICES):
@@ -86,7 +87,7 @@ def _devices(
             for place, entry in enumerate(entries):
                 if not named or not isinstance(entry, Mapping) or entry.get("name") != named:
                     continue
-                path: Path = (*root, "resourceClaims", place)
+                path: FieldPath = (*root, "resourceClaims", place)
                 try:
                     claim = made_claim(raw, path, entry, world)
                     exactly = claim.requests.get(str(device.get("requestName"))) if claim is not None else None

@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.data.drivers import InstalledClass, VendorFile, vendor_files
 from kubectl_dra.data.drivers import catalogue as drivers
-from kubectl_dra.manifests.workloads import Key
-from kubectl_dra.manifests.workloads import Path as Steps
+from kubectl_dra.manifests.workloads import GroupKind, TemplatePath
 from kubectl_dra.migrate.vendors.model import (
     EMPTY,
     Flag,
@@ -69,7 +68,7 @@ class VendorCatalogue:
         return {**self._own, **{id: built_in(id) for id in self._files}}
 
     @cached_property
-    def workloads(self) -> Sequence[tuple[Key, Steps]]:
+    def workloads(self) -> Sequence[tuple[GroupKind, TemplatePath]]:
         """Kinds of the user's files, each with a path of its pod specs."""
         return tuple(workload for vendor in self._own.values() for workload in vendor.workloads)
 

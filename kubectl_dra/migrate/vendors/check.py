@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
-from pathlib import Path as File
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES
 from kubectl_dra.api.releases import EXPLAINED, UNTOLD
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cel.errors import CompileError
 from kubectl_dra.cel.library.regex import PatternError
 from kubectl_dra.data.packed import packed
@@ -28,7 +29,6 @@ from kubectl_dra.migrate.vendors.model import (
 )
 
 if TYPE_CHECKING:
-    from kubectl_dra.manifests.changes import Path
     from kubectl_dra.manifests.documents import Document
 
 _PLACE: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
@@ -46,7 +46,7 @@ _SAMPLES: Final = {
 }
 
 
-def fail(document: Document, path: Path, what: str) -> NoReturn:
+def fail(document: Document, path: FieldPath, what: str) -> NoReturn:
     """Raise InputError: where in the file, the path there, and the error."""
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
     raise InputError(f"{document.place(path)}: {where + ': ' if where else ''}{what}")
@@ -61,7 +61,7 @@ def read(path: str, known: Known) -> Iterator[Vendor]:
     from kubectl_dra.manifests.documents import read_documents
 
     try:
-        data = File(path).read_bytes()
+        data = Path(path).read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
     documents = read_documents(data, path, strict=True)
@@ -148,7 +148,7 @@ def _unique(document: Document, part: str, key: str) -> None:
         seen.add(name)
 
 
-def _patterns(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+def _patterns(value: Any, path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
     """All patterns of a file, with their paths."""
     if isinstance(value, Mapping):
         for key, below in value.items():
@@ -163,7 +163,7 @@ def _patterns(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
             yield from _patterns(below, (*path, index))
 
 
-def _check_resource(document: Document, path: Path, rule: ResourceRule, vendor: Vendor, known: Known) -> None:
+def _check_resource(document: Document, path: FieldPath, rule: ResourceRule, vendor: Vendor, known: Known) -> None:
     resource = rule.resource
     if resource.outcome not in ("auto", "keep") and not resource.message:
         fail(document, path, f"the outcome {resource.outcome} needs a message")
@@ -189,7 +189,7 @@ def _check_resource(document: Document, path: Path, rule: ResourceRule, vendor: 
         _quantity(document, (*path, "capacity", name), filled(amount, samples))
 
 
-def _quantity(document: Document, path: Path, amount: str) -> None:
+def _quantity(document: Document, path: FieldPath, amount: str) -> None:
     from kubectl_dra.api.quantity import Quantity
 
     try:
@@ -198,7 +198,7 @@ def _quantity(document: Document, path: Path, amount: str) -> None:
         fail(document, path, str(error))
 
 
-def _check_label(document: Document, path: Path, rule: LabelRule, vendor: Vendor, known: Known) -> None:
+def _check_label(document: Document, path: FieldPath, rule: LabelRule, vendor: Vendor, known: Known) -> None:
     groups = _groups(rule.pattern)
     _places(document, path, (rule.from_key, rule.same_as), groups)
     if rule.action in ("select", "keep-and-select") and not rule.same_as:
@@ -213,7 +213,7 @@ def _check_label(document: Document, path: Path, rule: LabelRule, vendor: Vendor
         _compiles(document, here, filled(suffix.selector, dict.fromkeys(within, "1")))
 
 
-def _check_condition(document: Document, path: Path, rule: LabelRule, driver: KnownDriver) -> None:
+def _check_condition(document: Document, path: FieldPath, rule: LabelRule, driver: KnownDriver) -> None:
     """Compile what the rule makes of a value that it knows, in each of its forms."""
     value = next(iter(rule.spelling.map), _SAMPLES[rule.compare])
     for form in (rule.form, *(form for _, form in rule.forms)):
@@ -242,14 +242,14 @@ def _groups(pattern: Any) -> Sequence[str]:
     return tuple(pattern.groupindex) if pattern is not None else ()
 
 
-def _places(document: Document, path: Path, texts: Any, groups: Sequence[str]) -> None:
+def _places(document: Document, path: FieldPath, texts: Any, groups: Sequence[str]) -> None:
     for text in texts:
         for place in _PLACE.findall(text):
             if place not in groups:
                 fail(document, path, f"{{{place}}} is not a named group of the pattern")
 
 
-def _compiles(document: Document, path: Path, expression: str) -> None:
+def _compiles(document: Document, path: FieldPath, expression: str) -> None:
     from kubectl_dra.cel.environment import Environment
     from kubectl_dra.cel.program import compile_expression
 

@@ -11,8 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from kubectl_dra.data.drivers import InstalledClass, catalogue, installed_class, vendor_files
-from kubectl_dra.manifests.workloads import Key
-from kubectl_dra.manifests.workloads import Path as Steps
+from kubectl_dra.manifests.workloads import GroupKind, TemplatePath
 
 Outcome = Literal["auto", "note", "ask", "refuse", "keep"]
 """auto: migrated. note: migrated, with advice. ask: only people can decide. refuse: DRA has nothing for it.
@@ -239,7 +238,7 @@ class Vendor(NamedTuple):
     like: tuple[str, ...]
     everyone: bool
     detect: Mapping[str, frozenset[str]]
-    workloads: tuple[tuple[Key, Steps], ...] = ()
+    workloads: tuple[tuple[GroupKind, TemplatePath], ...] = ()
 
 
 _PLACE: Final = re.compile(r"\{(\w+)\}")
