@@ -1,4 +1,4 @@
-"""A question in its cluster, with everything tried there on demand: funnels of requests, attempts, changed worlds."""
+"""A question in its cluster, with everything tried there on demand: funnels of requests, attempts, changed clusters."""
 
 from __future__ import annotations
 
@@ -263,10 +263,10 @@ class Analysis(Struct, frozen=True, dict=True):
     @cached_property
     def without_defects(self) -> WhatIf:
         """The same for a scheduler whose allocator has no known defect."""
-        return self.world.looking(defects=KnownDefects.none())
+        return self.what_if.looking(defects=KnownDefects.none())
 
     @cached_property
-    def world(self) -> WhatIf:
+    def what_if(self) -> WhatIf:
         """The real cluster, on the nodes that differ; of very many, on those that come closest."""
         nodes = self.view.different_nodes
         if len(nodes) > PROOF_NODES:

@@ -44,7 +44,7 @@ def causes(analysis: Analysis) -> list[Finding]:
     if not groups:
         return ask(When.TOGETHER, analysis)
     several = len(groups) > 1
-    findings = _of_several(analysis, groups) if several else _of_request(analysis, analysis.world, groups[0])
+    findings = _of_several(analysis, groups) if several else _of_request(analysis, analysis.what_if, groups[0])
 
     def order(finding: Finding) -> tuple[bool, ...]:
         # A selector that sets devices of other nodes apart comes after what is wrong with those that it admits. Of
@@ -59,14 +59,14 @@ def causes(analysis: Analysis) -> list[Finding]:
 def _of_several(analysis: Analysis, groups: Sequence[Sequence[Located]]) -> list[Finding]:
     """The causes of several requests: each proved with the unsolved others set aside, the last with all changes."""
     causes_found: list[Finding] = []
-    world = analysis.world
+    what_if = analysis.what_if
     names = {_place(group): _other(group[0]) for group in groups}
     unsolved = list(names)
     changed: dict[tuple[int, int], Change] = {}
     for group in groups:
         place = _place(group)
         aside = [other for other in unsolved if other != place]
-        findings = _of_request(analysis, world.setting_aside(aside), group)
+        findings = _of_request(analysis, what_if.setting_aside(aside), group)
         # One change may be the fix of several requests.
         own = findings[0].remedy.offers[:1] if findings[0].remedy is not None else ()
         others = {other: change for other, change in changed.items() if change not in own}
@@ -74,7 +74,7 @@ def _of_several(analysis: Analysis, groups: Sequence[Sequence[Located]]) -> list
         changes = tuple(others.values())
         remedy = findings[0].remedy
         if remedy is not None and remedy.proof is not None and remedy.offers:
-            world = remedy.offers[0].made_in(world)
+            what_if = remedy.offers[0].made_in(what_if)
             unsolved.remove(place)
             changed[place] = remedy.offers[0]
         causes_found.extend(_proved_beside(finding, beside, changes) for finding in findings)
@@ -101,9 +101,9 @@ def _proved_beside(finding: Finding, beside: Beside, changes: tuple[Change, ...]
     return replace(finding, remedy=replace(remedy, proof=replace(remedy.proof, beside=beside), with_others=changes))
 
 
-def _of_request(analysis: Analysis, world: WhatIf, group: Sequence[Located]) -> list[Finding]:
+def _of_request(analysis: Analysis, what_if: WhatIf, group: Sequence[Located]) -> list[Finding]:
     """The causes of the nearest alternative: a line to edit is nearer than any other change, then who gets furthest."""
-    candidates = [(_reach(located), _of_alternative(analysis, world, located, group)) for located in group]
+    candidates = [(_reach(located), _of_alternative(analysis, what_if, located, group)) for located in group]
 
     def distance(candidate: tuple[int, list[Finding]]) -> tuple[object, ...]:
         reach, findings = candidate
@@ -114,9 +114,9 @@ def _of_request(analysis: Analysis, world: WhatIf, group: Sequence[Located]) -> 
     return min(candidates, key=distance)[1]
 
 
-def _of_alternative(analysis: Analysis, world: WhatIf, furthest: Located, group: Sequence[Located]) -> list[Finding]:
+def _of_alternative(analysis: Analysis, what_if: WhatIf, furthest: Located, group: Sequence[Located]) -> list[Finding]:
     """One cause per stage that blocks nodes close to success; else a selector term that fails alone."""
-    blocked = _blocked(analysis, world, furthest)
+    blocked = _blocked(analysis, what_if, furthest)
     close = [
         blocked_request
         for blocked_request in blocked
@@ -124,7 +124,7 @@ def _of_alternative(analysis: Analysis, world: WhatIf, furthest: Located, group:
         or (blocked_request.stage.name is StageName.POOL and _matching_in_unusable_pools(blocked_request))
     ]
     findings = [_finding(blocked_request) for blocked_request in close or blocked[:1]]
-    where = _on_barred_nodes(analysis, world, furthest)
+    where = _on_barred_nodes(analysis, what_if, furthest)
     barred = _finding(where) if where is not None else None
     if close:
         other_nodes = [
@@ -162,7 +162,7 @@ def _finding(blocked: Blocked) -> Finding:
     return replace(finding, claim=blocked.located.claim.key, request=blocked.funnel.name, place=place)
 
 
-def _blocked(analysis: Analysis, world: WhatIf, located: Located) -> list[Blocked]:
+def _blocked(analysis: Analysis, what_if: WhatIf, located: Located) -> list[Blocked]:
     """The nodes by the stage at which they fall short, the stage nearest to success first."""
     funnel = located.funnel
     nodes: dict[int, list[str]] = {}
@@ -172,13 +172,13 @@ def _blocked(analysis: Analysis, world: WhatIf, located: Located) -> list[Blocke
             nodes.setdefault(short.position, []).append(node.name)
     if set(nodes) <= {0}:
         last = funnel.blocking_stage or funnel.stages[0]
-        return [Blocked(analysis, world, located, last, (), tuple(last.failed), tuple(last.reasons), last.passed)]
+        return [Blocked(analysis, what_if, located, last, (), tuple(last.failed), tuple(last.reasons), last.passed)]
     out: list[Blocked] = []
     for position in sorted(nodes, reverse=True):
         if position:
             lost, reasons, remaining = funnel.lost_on(nodes[position], position)
             stage = funnel.stages[position]
-            out.append(Blocked(analysis, world, located, stage, tuple(nodes[position]), lost, reasons, remaining))
+            out.append(Blocked(analysis, what_if, located, stage, tuple(nodes[position]), lost, reasons, remaining))
     return out
 
 
@@ -190,7 +190,7 @@ def _matching_in_unusable_pools(blocked: Blocked) -> bool:
 _BARRED_TRIED = 8
 
 
-def _on_barred_nodes(analysis: Analysis, world: WhatIf, located: Located) -> Blocked | None:
+def _on_barred_nodes(analysis: Analysis, what_if: WhatIf, located: Located) -> Blocked | None:
     """The free devices of nodes that have what the claims want and refuse the pod for another reason."""
     outcome, funnel = analysis.pod_outcome, located.funnel
     if outcome is None:
@@ -209,7 +209,7 @@ def _on_barred_nodes(analysis: Analysis, world: WhatIf, located: Located) -> Blo
     if not lost:
         return None
     reasons = tuple(analysis.view.ineligible[item.slice.scope.node_name] for item in lost)
-    return Blocked(analysis, world, located, stage, there, lost, reasons, 0)
+    return Blocked(analysis, what_if, located, stage, there, lost, reasons, 0)
 
 
 def _reach(located: Located) -> int:

@@ -112,7 +112,7 @@ def place_of(analysis: Analysis, change: Change) -> NextStep | None:
     if isinstance(change, RequestChange):
         if change.place.extended:
             return _maker(analysis)
-        return _template_or_claim(analysis, analysis.world.claims[change.place.claim].key)
+        return _template_or_claim(analysis, analysis.what_if.claims[change.place.claim].key)
     if isinstance(change, DropConstraint):
         return _template_or_claim(analysis, change.key)
     if isinstance(change, LessOfNode):

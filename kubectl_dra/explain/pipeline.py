@@ -79,7 +79,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         )
         ways = [replace(way, proof=_resting_on(way.proof, first), what_if=()) for way in ways]
     if settings.with_ways:
-        ways = [replace(way, proof=analysis.world.with_all(way.changes).counted(way.proof, snapshot)) for way in ways]
+        ways = [replace(way, proof=analysis.what_if.with_all(way.changes).counted(way.proof, snapshot)) for way in ways]
     proved = _unproved(judged.findings) if unsure else list(_with_what_if(analysis, judged.findings))
     proved, ways = _with_new_node(proved, ways)
     shown = [
@@ -335,11 +335,11 @@ def _ways(analysis: Analysis, judged: Judgement) -> list[RemedyPlan]:
         near.setdefault(analysis.view.ineligible[node.name], []).append(node.name)
     changes = [
         *candidates(analysis.view, analysis.claims, analysis.funnels, analysis.holders),
-        *rule_changes(near, analysis.world, room=not _evicts(analysis)),
+        *rule_changes(near, analysis.what_if, room=not _evicts(analysis)),
         *(() if _evicts(analysis) else _ends(analysis)),
     ]
     changes = sorted(dict.fromkeys(changes), key=lambda change: change.cost)
-    plans = sorted(ways(analysis.world, changes, judged.findings), key=lambda way: (way.price, _made_again(way)))
+    plans = sorted(ways(analysis.what_if, changes, judged.findings), key=lambda way: (way.price, _made_again(way)))
     more = one_more_node(analysis) if not analysis.settings.node else None
     return [*plans, more] if more else plans
 
@@ -427,13 +427,13 @@ def _with_what_if(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[F
             continue
         from kubectl_dra.explain.remedies.combine import as_steps, as_what_if
 
-        changes, world = remedy.offers[:1], analysis.world
+        changes, what_if = remedy.offers[:1], analysis.what_if
         # Where a request was left out, or another cause stays, nothing that can be supposed makes the pod fit.
-        what_if = as_what_if(world, (*remedy.with_others, *changes)) if remedy.proof.enough else ()
+        supposed = as_what_if(what_if, (*remedy.with_others, *changes)) if remedy.proof.enough else ()
         proof = remedy.proof
         if analysis.settings.with_ways:
-            proof = world.with_all((*remedy.with_others, *changes)).counted(proof, analysis.snapshot)
-        remedy = replace(remedy, proof=proof, what_if=what_if, steps=as_steps(world, changes))
+            proof = what_if.with_all((*remedy.with_others, *changes)).counted(proof, analysis.snapshot)
+        remedy = replace(remedy, proof=proof, what_if=supposed, steps=as_steps(what_if, changes))
         yield replace(finding, remedy=remedy)
 
 

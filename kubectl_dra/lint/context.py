@@ -269,12 +269,12 @@ T = TypeVar("T")
 class Context:
     """The input of ``Rule.check``."""
 
-    __slots__ = ("_selectors", "_spec", "item", "known", "target", "world")
+    __slots__ = ("_selectors", "_spec", "given", "item", "known", "target")
 
-    def __init__(self, item: Item, target: AssumedCluster, world: GivenObjects | None = None) -> None:
+    def __init__(self, item: Item, target: AssumedCluster, given: GivenObjects | None = None) -> None:
         self.item: Final = item
         self.target: Final = target
-        self.world: Final = world or GivenObjects()
+        self.given: Final = given or GivenObjects()
         # What ``once`` has found out about the object, by function.
         self.known: Final[dict[object, Any]] = {}
         self._selectors: tuple[WrittenSelector, ...] | None = None

@@ -221,8 +221,8 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
     with Workers(inputs, job, _processes(len(inputs)) if processes is None else processes) as workers:
         results = workers.check()
         defects = [defect for result in results for defect in result.defects]
-        world = GivenObjects(item for result in results for item in result.items)
-        later = workers.locate(_together(world, results, job, defects))
+        given = GivenObjects(item for result in results for item in result.items)
+        later = workers.locate(_together(given, results, job, defects))
     findings: list[LocatedFinding] = []
     suppressed = 0
     for result in results:
@@ -248,9 +248,9 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
         opinion,
         sum(result.left_out for result in results),
         job.target.upgrade,
-        tuple(world.unread),
+        tuple(given.unread),
         unchecked,
-        tuple(dict.fromkeys(_not_given(world, job.target))),
+        tuple(dict.fromkeys(_not_given(given, job.target))),
         tuple(dict.fromkeys((result.name, title) for result in results for title in _checked_partly(result))),
     )
 
@@ -263,16 +263,16 @@ def _processes(files: int) -> int:
     )
 
 
-def _not_given(world: GivenObjects, target: AssumedCluster) -> Iterator[str]:
+def _not_given(given: GivenObjects, target: AssumedCluster) -> Iterator[str]:
     """The claims, templates and classes that are used and no file has. Where a cluster is read, rules look there."""
     if target.snapshot is not None:
         return
-    for item in world.of_kind("Pod"):
-        for used in not_given(Context(item, target, world)):
+    for item in given.of_kind("Pod"):
+        for used in not_given(Context(item, target, given)):
             yield f"{used.kind} {f'{item.namespace}/' if item.namespace else ''}{used.target}"
     for kind in CLAIM_KINDS:
-        for item in world.of_kind(kind):
-            for name in classes_not_given(Context(item, target, world)):
+        for item in given.of_kind(kind):
+            for name in classes_not_given(Context(item, target, given)):
                 yield f"DeviceClass {name}"
 
 
@@ -284,14 +284,14 @@ def _checked_partly(result: FileResult) -> Iterator[str]:
 
 
 def _together(
-    world: GivenObjects, results: Sequence[FileResult], job: Job, defects: list[str]
+    given: GivenObjects, results: Sequence[FileResult], job: Job, defects: list[str]
 ) -> dict[str, list[FileAsked]]:
     """The findings of the rules about several objects, by file."""
     numbers = {id(item): number for result in results for number, item in enumerate(result.items)}
     out: dict[str, list[FileAsked]] = {}
-    for item in world.items:
+    for item in given.items:
         rules = rules_for(item, job, "set")
-        for finding in run_rules(rules, Context(item, job.target, world), defects) if rules else ():
+        for finding in run_rules(rules, Context(item, job.target, given), defects) if rules else ():
             about = finding.item or item
             out.setdefault(about.place.file, []).append(FileAsked(numbers[id(about)], finding.at_home()))
     return out

@@ -31,7 +31,7 @@ class Rule:
     Its texts are on its page, ``docs/rules/CODE.md``.
     ``name`` is in lower case with hyphens. ``kinds`` are the kinds that are checked; "Pod" means pods and the
     pod templates of workloads. ``releases`` are those for which the rule holds. ``scope`` is "set" if the rule
-    examines ``context.world``: it then runs after all files are read. ``otherwise`` are the severities that a finding
+    examines ``context.given``: it then runs after all files are read. ``otherwise`` are the severities that a finding
     can have besides ``severity``, each with where. ``fixed_where`` says which findings can be fixed if not all can;
     ``some_safe``: some fixes are safe though ``fixable`` is unsafe.
     ``told_by`` are the codes of rules that tell the cause of what this one finds: where one of them has a finding in

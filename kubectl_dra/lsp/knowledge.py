@@ -1,4 +1,4 @@
-"""What the language server knows of the world: the devices of a snapshot, documented drivers, the selector language."""
+"""What the language server knows: the devices of a snapshot, documented drivers, the selector language."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Meaning(NamedTuple):
 
 
 class Knowledge:
-    """What the server knows about the world, computed when it is first asked for."""
+    """What the server knows, computed when it is first asked for."""
 
     def __init__(self, target: AssumedCluster) -> None:
         self.target: Final = target

@@ -42,7 +42,7 @@ from kubectl_dra.migrate.reading import (
     relevant,
     source_of,
 )
-from kubectl_dra.migrate.world import World
+from kubectl_dra.migrate.run_objects import RunObjects
 
 _MOST_LINES: Final = 20
 _WAY_OUT_YAML = (
@@ -84,7 +84,7 @@ def migrate(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     if not any(files):
         check_readable(inputs, run.notes)
     mine = [file for file in files if file is not None and file.documents]
-    run.world = World(mine, job.settings.catalogue)
+    run.objects = RunObjects(mine, job.settings.catalogue)
     for migration in job.migrations:
         for file in mine:
             run.stage(file, migration)
@@ -160,7 +160,7 @@ class _Run:
         self.closed: list[MigratedFile] = []
         self.defects: list[str] = []
         self.set_aside: list[tuple[Remark, Mapping[str, Any]]] = []
-        self.world = World((), job.settings.catalogue)
+        self.objects = RunObjects((), job.settings.catalogue)
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -253,7 +253,7 @@ class _Run:
             if want is None:
                 continue
             file.items += want.told
-            self.world.offer(want.offered)
+            self.objects.offer(want.offered)
             if not want.changes and not want.objects:
                 continue
             template = embedding_template(file.name)
@@ -274,10 +274,10 @@ class _Run:
 
     def _resolve(self, file: File, want: PlannedEdit) -> None:
         """Drop new objects that already exist, and record the others."""
-        new = [(item, raw) for item, raw in want.objects if self.world.is_new(raw, want.owner, file.name)]
+        new = [(item, raw) for item, raw in want.objects if self.objects.is_new(raw, want.owner, file.name)]
         want.objects = new
         for _, raw in new:
-            self.world.add(raw, want.owner, file.name)
+            self.objects.add(raw, want.owner, file.name)
 
     def _make(self, file: File, wants: Sequence[PlannedEdit]) -> None:
         separate_claims = bool(self.job.claims_file)
@@ -286,7 +286,7 @@ class _Run:
         if settled.made is None:
             return
         file.take(settled.made)
-        self.world.changed(file.name, (raw for want in settled.good for _, raw in want.objects))
+        self.objects.changed(file.name, (raw for want in settled.good for _, raw in want.objects))
         good, keys = {id(want) for want in settled.good}, set[ObjectKey]()
         for want in wants:
             if id(want) not in good:
@@ -303,7 +303,7 @@ class _Run:
         """What a migration wants for an object; None if nothing, or the migration fails."""
         raw, settings = manifest.object, self.job.settings
         with defects_recorded(self.defects, file, manifest, migration.name):
-            plan = migration.plan(raw, self.world.around(raw, file.name, file.patch), settings)
+            plan = migration.plan(raw, self.objects.around(raw, file.name, file.patch), settings)
             if plan.steps or plan.objects or plan.notes or plan.refusals:
                 return PlannedEdit.of(file, manifest, plan, settings, self.job.unsafe)
         return None

@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.cli.taint.session import TaintWorld
+from kubectl_dra.cli.taint.session import TaintedCluster
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, Radius, blast_radius
 from kubectl_dra.taint.rules import MANAGED_BY, NEXT_AT, NEXT_EFFECT, OURS, DesiredRule, decide, rule_name
 from kubectl_dra.taint.targets import RuleStep
@@ -19,12 +19,12 @@ AT = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 BASE = (node("n1"), device_class(), slice_of("n1", gpu("gpu-0"), gpu("gpu-1")))
 
 
-def radius_of(here: TaintWorld, *names: str, effect: str = "NoExecute") -> Radius:
+def radius_of(here: TaintedCluster, *names: str, effect: str = "NoExecute") -> Radius:
     return radius_of_taints(here, names, [TaintSpec("k", "v", effect)])
 
 
 def radius_of_taints(
-    here: TaintWorld, names: Sequence[str], taints: Sequence[TaintSpec], grace: float | None = None
+    here: TaintedCluster, names: Sequence[str], taints: Sequence[TaintSpec], grace: float | None = None
 ) -> Radius:
     desired_rules = [
         (target, DesiredRule(target.id, taint, grace=grace)) for target in here.devices.named(names) for taint in taints

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubectl_dra.api.releases import parse_release
-from kubectl_dra.cli.taint.session import TaintWorld, make_world
+from kubectl_dra.cli.taint.session import TaintedCluster, tainted_cluster
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.snapshot import KINDS
@@ -76,11 +76,11 @@ def rule(name: str, selector: Json | None, effect: str = "NoSchedule", key: str 
     }
 
 
-def world(*objects: Json, release: str = "1.37.1") -> TaintWorld:
+def world(*objects: Json, release: str = "1.37.1") -> TaintedCluster:
     builder = SnapshotBuilder("team")
     builder.server_release(parse_release(release))
     for kind in KINDS:
         builder.present(kind)
     for raw in objects:
         builder.add(raw, Place("test"))
-    return make_world(builder.build(complete=True), "team")
+    return tainted_cluster(builder.build(complete=True), "team")

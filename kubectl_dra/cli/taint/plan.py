@@ -15,7 +15,7 @@ from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.taint import TaintFlags, session
-from kubectl_dra.cli.taint.session import TaintWorld
+from kubectl_dra.cli.taint.session import TaintedCluster
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.cluster.writer import Writer
@@ -61,7 +61,7 @@ class Plan(Struct, frozen=True):
 
     asked: TaintFlags
     at: datetime
-    world: TaintWorld
+    tainted: TaintedCluster
     targets: tuple[Target, ...]
     steps: tuple[RuleStep, ...]
     radius: Radius
@@ -103,17 +103,17 @@ class Plan(Struct, frozen=True):
     @property
     def served(self) -> bool | None:
         """Whether the cluster serves DeviceTaintRules; None where saved objects do not tell."""
-        return _served(self.world)
+        return _served(self.tainted)
 
     @property
     def unseen(self) -> str:
         """That it is invisible whether the cluster acts on rules; empty where it is visible, or the default."""
-        return _unseen(self.world)
+        return _unseen(self.tainted)
 
     @property
     def scheduler_is_blind(self) -> bool:
         """Whether the cluster's scheduler ignores DeviceTaintRules, so that writing one may do harm."""
-        return rules_unseen(self.world.snapshot) is True
+        return rules_unseen(self.tainted.snapshot) is True
 
 
 def make_plan(flags: TaintFlags, words: Words, connection: ConnectionFlags) -> Plan:
@@ -122,44 +122,44 @@ def make_plan(flags: TaintFlags, words: Words, connection: ConnectionFlags) -> P
     Raises:
         DraError: devices that do not exist, a cluster without support for rules, or one that does not answer.
     """
-    world = session.read_world(connection, flags)
-    at = moment(world.snapshot).at
+    tainted = session.read_tainted(connection, flags)
+    at = moment(tainted.snapshot).at
     try:
-        targets = session.resolve(world, words.devices, flags)
+        targets = session.resolve(tainted, words.devices, flags)
     except InputError:
         # What is said not to exist may only not be visible.
-        session.say_gaps(world)
+        session.say_gaps(tainted)
         raise
-    rules, version = _rules(flags, world)
+    rules, version = _rules(flags, tainted)
     steps = tuple(
-        RuleStep(target, desired, _decision(flags, desired, world, rules))
+        RuleStep(target, desired, _decision(flags, desired, tainted, rules))
         for target in targets
         for desired in (_desired_rule(flags, target, taint, at) for taint in words.taints)
     )
     with Progress() as progress:
-        radius = blast_radius(steps, world.inventory.rows, world.snapshot, world.settings, at, progress)
-    warnings = [*_warnings(world, targets, {step.desired.name for step in steps})]
+        radius = blast_radius(steps, tainted.inventory.rows, tainted.snapshot, tainted.settings, at, progress)
+    warnings = [*_warnings(tainted, targets, {step.desired.name for step in steps})]
     if radius.unread:
         why = why_unread(radius.unread)
         warnings.insert(0, f"not all claims could be read, so whom the taint hits is not known: {why}")
     warnings += (f"{step.desired.device}: {step.decision.note}" for step in steps if step.decision.note)
-    return Plan(flags, at, world, targets, steps, radius, tuple(warnings), version, rules)
+    return Plan(flags, at, tainted, targets, steps, radius, tuple(warnings), version, rules)
 
 
-def _rules(flags: TaintFlags, world: TaintWorld) -> tuple[RuleWriter | None, str]:
+def _rules(flags: TaintFlags, tainted: TaintedCluster) -> tuple[RuleWriter | None, str]:
     """What writes rules (None for saved objects), and the version to write."""
-    cluster, serving = world.cluster, world.serving
+    cluster, serving = tainted.cluster, tainted.serving
     if cluster is None or serving is None:
-        return None, world.snapshot.rule_version or version_assumed(world.settings.scheduler.release)
+        return None, tainted.snapshot.rule_version or version_assumed(tainted.settings.scheduler.release)
     writer = Writer(cluster.client, flags.field_manager, dry_run=flags.dry_run == "server")
     return RuleWriter(cluster, writer, serving.version, overwrite=flags.overwrite), serving.version
 
 
-def _decision(flags: TaintFlags, desired: DesiredRule, world: TaintWorld, rules: RuleWriter | None) -> Decision:
+def _decision(flags: TaintFlags, desired: DesiredRule, tainted: TaintedCluster, rules: RuleWriter | None) -> Decision:
     """Decision on a desired rule, compared with the rule that is there. Raises ClusterError."""
     if rules is not None:
         return rules.decide(desired)
-    saved = (rule for rule in world.snapshot.taint_rules if rule.metadata.name == desired.name)
+    saved = (rule for rule in tainted.snapshot.taint_rules if rule.metadata.name == desired.name)
     return decide(desired, next(saved, None), overwrite=flags.overwrite)
 
 
@@ -169,24 +169,24 @@ def _desired_rule(flags: TaintFlags, target: Target, taint: TaintSpec, at: datet
     return DesiredRule(target.id, taint, flags.reason, flags.ticket, expires, target.hardware, grace)
 
 
-def _served(world: TaintWorld) -> bool | None:
+def _served(tainted: TaintedCluster) -> bool | None:
     # A cluster that does not serve them is an error before there is a plan.
-    return world.cluster is not None or served_in(world.snapshot, world.settings.scheduler.release)
+    return tainted.cluster is not None or served_in(tainted.snapshot, tainted.settings.scheduler.release)
 
 
-def _unseen(world: TaintWorld) -> str:
-    return undetermined(world.serving) if world.serving is not None else ""
+def _unseen(tainted: TaintedCluster) -> str:
+    return undetermined(tainted.serving) if tainted.serving is not None else ""
 
 
-def _warnings(world: TaintWorld, targets: Sequence[Target], own: Set[str]) -> Iterator[str]:
-    if _served(world) is not True:
-        yield what_rules_need(world.settings.scheduler.release)
-    blind = blind_scheduler(world.snapshot)
+def _warnings(tainted: TaintedCluster, targets: Sequence[Target], own: Set[str]) -> Iterator[str]:
+    if _served(tainted) is not True:
+        yield what_rules_need(tainted.settings.scheduler.release)
+    blind = blind_scheduler(tainted.snapshot)
     if blind:
         yield blind
-    if unseen := _unseen(world):
+    if unseen := _unseen(tainted):
         yield unseen
-    yield from _shared(parts_of([target.id for target in targets], world.inventory.rows), world.devices)
+    yield from _shared(parts_of([target.id for target in targets], tainted.inventory.rows), tainted.devices)
     # What is said of one device is said of all alike at once.
     alike: dict[tuple[str, str], list[DeviceID]] = {}
     for target in targets:
@@ -238,7 +238,7 @@ KINDS = ("ResourceSlice", "DeviceTaintRule", "ResourceClaim", "Node")
 
 
 def run(
-    connection: ConnectionFlags, saved_world: session.SavedWorld, output: str, color: str, *, headers: bool = True
+    connection: ConnectionFlags, saved_flags: session.SavedFlags, output: str, color: str, *, headers: bool = True
 ) -> int:
     """List and print; returns the exit code, which is 3 where taints may be there that could not be read.
 
@@ -246,11 +246,11 @@ def run(
         UndeterminedError: the ResourceSlices, which have taints, could not be read.
         DraError: a cluster that does not answer, or unreadable input.
     """
-    world = session.read_world(connection, saved_world, kinds=KINDS, rules=False)
-    at = moment(world.snapshot)
-    lines = list_taints(world.inventory.rows, world.snapshot, at.at)
-    notes = [*_not_seen(world.snapshot)]
-    code = EXIT_UNDETERMINED if world.snapshot.unread(TAINTED_BY) else 0
+    tainted = session.read_tainted(connection, saved_flags, kinds=KINDS, rules=False)
+    at = moment(tainted.snapshot)
+    lines = list_taints(tainted.inventory.rows, tainted.snapshot, at.at)
+    notes = [*_not_seen(tainted.snapshot)]
+    code = EXIT_UNDETERMINED if tainted.snapshot.unread(TAINTED_BY) else 0
     if output in ("json", "yaml"):
         from kubectl_dra.report.table import write
         from kubectl_dra.report.taint_json import list_json
@@ -263,7 +263,7 @@ def run(
         taint_list.write_rule_names(lines, sys.stdout)
     else:
         tell_age(at)
-        where = cluster_flags(saved_world, connection)
+        where = cluster_flags(saved_flags, connection)
         taint_list.write_list(lines, color, at=at.at, all_seen=not code, headers=headers, where=where)
     return code
 

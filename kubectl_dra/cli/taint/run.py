@@ -111,7 +111,7 @@ class _Tainting:
             if plan.served is False:
                 write_served(served=False, color=self._color)
             text.write_targets(plan.targets, self._headings(), sys.stdout)
-            tell_age(moment(plan.world.snapshot))
+            tell_age(moment(plan.tainted.snapshot))
             text.write_radius(plan.radius, plan.desired_rules, self._color, at=plan.at)
             if plan.served is None:
                 write_served(served=None, color=self._color)
@@ -193,9 +193,9 @@ class _Tainting:
             result = replace(result, done=tuple(done))
             if self._asked.wait:
                 deadline = self._deadline()
-                result = wait(plan.world, rules, plan.desired_rules, result, deadline, escalate=self._asked.drain)
+                result = wait(plan.tainted, rules, plan.desired_rules, result, deadline, escalate=self._asked.drain)
             elif self._asked.drain:
-                let_end(plan.world, rules, plan.desired_rules, result)
+                let_end(plan.tainted, rules, plan.desired_rules, result)
             return self._finish(result, told=True)
         except (RuleRefused, RuleGone) as stop:
             say(f"error: {stop}")
@@ -232,7 +232,7 @@ class _Tainting:
             ClusterError: nothing answers: the gate is off in kube-controller-manager.
             _Declined: the server says more pods would go, and nobody agreed to that.
         """
-        steps, serving = self._plan.steps, self._plan.world.serving
+        steps, serving = self._plan.steps, self._plan.tainted.serving
         questions = {step.desired: desired for step in steps if (desired := question_of(step.desired, step.decision))}
         release = serving.release if serving else None
         if not questions:

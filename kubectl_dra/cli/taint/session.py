@@ -53,7 +53,7 @@ ALL_KINDS: Final = (
 _GATES: Final = frozenset(("DRADeviceTaints", "DRADeviceTaintRules"))
 
 
-class TaintWorld(Struct, frozen=True):
+class TaintedCluster(Struct, frozen=True):
     """The cluster as it was read, and how it is understood. ``cluster`` and ``serving`` are None for a snapshot."""
 
     snapshot: Snapshot
@@ -66,20 +66,20 @@ class TaintWorld(Struct, frozen=True):
     serving: Serving | None = None
 
 
-class SavedWorld(Reading, Protocol):
+class SavedFlags(Reading, Protocol):
     """Flags that name saved objects or a namespace of the cluster."""
 
     @property
     def namespace(self) -> str: ...
 
 
-def read_world(
+def read_tainted(
     connection: ConnectionFlags,
-    saved_world: SavedWorld,
+    saved_flags: SavedFlags,
     *,
     kinds: Sequence[str] = ALL_KINDS,
     rules: bool = True,
-) -> TaintWorld:
+) -> TaintedCluster:
     """Reads these kinds from the live cluster, or saved objects.
 
     ``rules``: the cluster must serve DeviceTaintRules and act on them.
@@ -87,38 +87,38 @@ def read_world(
     Raises:
         DraError: no cluster, DeviceTaintRules not served, ResourceSlices not readable.
     """
-    if saved_world.snapshots:
-        saved = read_saved(saved_world)
+    if saved_flags.snapshots:
+        saved = read_saved(saved_flags)
         saved.require_dra()
-        saved.require_namespace(saved_world.namespace)
-        return make_world(saved, saved_world.namespace or "default")
-    cluster = ApiServer(connection_options(connection, saved_world.namespace))
+        saved.require_namespace(saved_flags.namespace)
+        return tainted_cluster(saved, saved_flags.namespace or "default")
+    cluster = ApiServer(connection_options(connection, saved_flags.namespace))
     serving = require_rules(cluster) if rules else None
     with Progress() as progress:
         snapshot = cluster.read_snapshot(kinds, progress=progress)
     snapshot.require_dra()
-    require_namespace(saved_world.namespace, snapshot, connection, live=True)
+    require_namespace(saved_flags.namespace, snapshot, connection, live=True)
     try:
-        return make_world(snapshot, cluster.namespace, cluster, serving)
+        return tainted_cluster(snapshot, cluster.namespace, cluster, serving)
     except SlicesNotRead as error:
         if not rules:
             raise
         raise ClusterError(str(error)) from None
 
 
-def make_world(
+def tainted_cluster(
     snapshot: Snapshot, namespace: str, cluster: ApiServer | None = None, serving: Serving | None = None
-) -> TaintWorld:
+) -> TaintedCluster:
     """Understands a snapshot as a cluster on which DeviceTaintRules work."""
     settings = assumed(snapshot)
     settings = replace(settings, scheduler=settings.scheduler.changed(gates=settings.scheduler.gates | _GATES))
     cycle = settings.scheduler.cycle(snapshot)
     inventory = take_inventory(snapshot, cycle, Wanted())
     devices = Devices(inventory, snapshot)
-    return TaintWorld(snapshot, settings, cycle, inventory, devices, namespace, cluster, serving)
+    return TaintedCluster(snapshot, settings, cycle, inventory, devices, namespace, cluster, serving)
 
 
-def resolve(world: TaintWorld, names: Sequence[str], selection: DeviceFlags) -> tuple[Target, ...]:
+def resolve(tainted: TaintedCluster, names: Sequence[str], selection: DeviceFlags) -> tuple[Target, ...]:
     """The devices meant, never none.
 
     Raises:
@@ -128,41 +128,41 @@ def resolve(world: TaintWorld, names: Sequence[str], selection: DeviceFlags) -> 
     if names and selection.select:
         raise UsageError("give devices by name or by flags, not both")
     if names:
-        return world.devices.named(names)
+        return tainted.devices.named(names)
     if not selection.select:
         raise UsageError("say which device: DRIVER/POOL/DEVICE, NODE/DEVICE, or a flag such as --node or --uuid")
-    targets = _selected(world, selection)
+    targets = _selected(tainted, selection)
     refuse_nothing(targets)
     return targets
 
 
-def _selected(world: TaintWorld, selection: DeviceFlags) -> tuple[Target, ...]:
+def _selected(tainted: TaintedCluster, selection: DeviceFlags) -> tuple[Target, ...]:
     wanted = Wanted(
         drivers=selection.drivers,
         nodes=selection.nodes,
         pools=selection.pools,
         classes=selection.classes,
-        selector=compiled_selector(selection.selector, world.cycle.selectors.environment)
+        selector=compiled_selector(selection.selector, tainted.cycle.selectors.environment)
         if selection.selector
         else None,
     )
     parts: list[tuple[Target, ...]] = []
     if wanted != Wanted():
-        rows = take_inventory(world.snapshot, world.cycle, wanted).rows
-        targets = (world.devices.get(row.id) for row in rows)
+        rows = take_inventory(tainted.snapshot, tainted.cycle, wanted).rows
+        targets = (tainted.devices.get(row.id) for row in rows)
         parts.append(tuple(dict.fromkeys(target for target in targets if target is not None)))
     if selection.hardware:
-        parts.append(world.devices.with_hardware(selection.hardware))
-    for names, find in ((selection.claims, world.devices.of_claim), (selection.pods, world.devices.of_pod)):
+        parts.append(tainted.devices.with_hardware(selection.hardware))
+    for names, find in ((selection.claims, tainted.devices.of_claim), (selection.pods, tainted.devices.of_pod)):
         if names:
-            parts.append(tuple(dict.fromkeys(target for name in names for target in find(name, world.namespace))))
+            parts.append(tuple(dict.fromkeys(target for name in names for target in find(name, tainted.namespace))))
     first, *others = parts
     return tuple(target for target in first if all(target in other for other in others))
 
 
-def say_gaps(world: TaintWorld) -> None:
+def say_gaps(tainted: TaintedCluster) -> None:
     """What was asked for and could not be read, with the verb and resource that the server names."""
-    for gap in world.snapshot.gaps:
+    for gap in tainted.snapshot.gaps:
         if gap.reason != ABSENT:
             say(f"note: not seen: {gap}")
 
@@ -198,7 +198,7 @@ def confirmed(question: str, *, yes: bool) -> bool:
 
 
 def wait(
-    world: TaintWorld,
+    tainted: TaintedCluster,
     rules: RuleWriter,
     desired_rules: Sequence[DesiredRule],
     result: Tainted,
@@ -214,8 +214,8 @@ def wait(
         RuleGone, RuleRefused: somebody else deleted or changed one of the rules.
         ClusterError: the cluster can no longer be reached.
     """
-    with _watcher(world, deadline) as watcher:
-        drain = _drain(world, desired_rules, result, watcher, "NoSchedule" if escalate else "")
+    with _watcher(tainted, deadline) as watcher:
+        drain = _drain(tainted, desired_rules, result, watcher, "NoSchedule" if escalate else "")
         try:
             if escalate:
                 _let_end(rules, desired_rules, drain)
@@ -229,27 +229,27 @@ def wait(
     return ended if blockers else replace(ended, held_parts=drain.held_parts)
 
 
-def let_end(world: TaintWorld, rules: RuleWriter, desired_rules: Sequence[DesiredRule], result: Tainted) -> None:
+def let_end(tainted: TaintedCluster, rules: RuleWriter, desired_rules: Sequence[DesiredRule], result: Tainted) -> None:
     """--drain without --wait: returns when every rule has the effect NoExecute. Raises as ``wait``."""
-    with _watcher(world) as watcher:
-        _let_end(rules, desired_rules, _drain(world, desired_rules, result, watcher, "NoSchedule"))
+    with _watcher(tainted) as watcher:
+        _let_end(rules, desired_rules, _drain(tainted, desired_rules, result, watcher, "NoSchedule"))
 
 
-def _watcher(world: TaintWorld, deadline: float | None = None) -> Watcher:
-    assert world.cluster is not None
+def _watcher(tainted: TaintedCluster, deadline: float | None = None) -> Watcher:
+    assert tainted.cluster is not None
     # This may take hours, and each look leaves garbage.
     gc.enable()
-    return Watcher(world.cluster, Patience(say, deadline, limit=world.cluster.client.until))
+    return Watcher(tainted.cluster, Patience(say, deadline, limit=tainted.cluster.client.until))
 
 
 def _drain(
-    world: TaintWorld, desired_rules: Sequence[DesiredRule], result: Tainted, watcher: Watcher, effect: str
+    tainted: TaintedCluster, desired_rules: Sequence[DesiredRule], result: Tainted, watcher: Watcher, effect: str
 ) -> Drain:
-    assert world.cluster is not None
+    assert tainted.cluster is not None
     pods = [identity for identity, pod in result.radius.pods().items() if pod.fate != ENDED]
-    parts = parts_of([desired.device for desired in desired_rules], world.inventory.rows)
+    parts = parts_of([desired.device for desired in desired_rules], tainted.inventory.rows)
     others = [part for siblings in parts.values() for part in siblings]
-    return Drain(world.cluster, watcher, _taints(desired_rules, effect), pods, others)
+    return Drain(tainted.cluster, watcher, _taints(desired_rules, effect), pods, others)
 
 
 def _let_end(rules: RuleWriter, desired_rules: Sequence[DesiredRule], drain: Drain) -> None:

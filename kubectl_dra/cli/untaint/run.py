@@ -14,7 +14,7 @@ from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaintRule
 from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.taint import DeviceFlags, TaintFlags, session
-from kubectl_dra.cli.taint.session import TaintWorld, confirmed, say
+from kubectl_dra.cli.taint.session import TaintedCluster, confirmed, say
 from kubectl_dra.cli.untaint import UntaintFlags
 from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE
@@ -71,16 +71,16 @@ def run(flags: UntaintFlags, connection: ConnectionFlags) -> int:
     where = cluster_flags(flags, connection)
     started = time.monotonic()
     deadline = None if flags.wait in ("", times.FOREVER) else started + times.seconds(flags.wait, "--wait")
-    world = session.read_world(connection, flags, kinds=_kinds(flags))
-    session.say_gaps(world)
-    plan, ids = _plan(world, flags, words)
+    tainted = session.read_tainted(connection, flags, kinds=_kinds(flags))
+    session.say_gaps(tainted)
+    plan, ids = _plan(tainted, flags, words)
     if flags.select and len(plan.rules) > 1 and flags.dry_run == "none" and not _agreed(plan, yes=flags.yes):
         say("nothing was changed")
         return EXIT_NO
     result = Untainted(flags.dry_run.value, (), plan.staying, expired_only=flags.expired)
     removed: list[RuleRemoved] = []
     try:
-        for removal in _removals(world, flags, plan, deadline):
+        for removal in _removals(tainted, flags, plan, deadline):
             removed.append(removal)
             if output == "text":
                 text.write_removed(removal, flags.dry_run)
@@ -91,7 +91,7 @@ def run(flags: UntaintFlags, connection: ConnectionFlags) -> int:
         if output == "text":
             text.write_staying(result, color, where=where)
         if flags.wait and flags.dry_run == "none" and (removed or not flags.expired):
-            result = _wait(world, ids, deadline, result)
+            result = _wait(tainted, ids, deadline, result)
     except ClusterError:
         # What was done before is told, and then what went wrong.
         if removed:
@@ -124,32 +124,32 @@ def _kinds(selection: DeviceFlags) -> list[str]:
     return [*_SEEN_KINDS, *extra]
 
 
-def _plan(world: TaintWorld, flags: UntaintFlags, words: Words) -> tuple[Removals, list[DeviceID]]:
+def _plan(tainted: TaintedCluster, flags: UntaintFlags, words: Words) -> tuple[Removals, list[DeviceID]]:
     """What to remove, and the devices concerned, with or without rules."""
-    rules = world.snapshot.taint_rules
-    if world.cluster is None and (hidden := world.snapshot.unread(("DeviceTaintRule",))):
+    rules = tainted.snapshot.taint_rules
+    if tainted.cluster is None and (hidden := tainted.snapshot.unread(("DeviceTaintRule",))):
         raise UndeterminedError(f"{hidden[0]}, so which rules there are to remove is unknown{hidden[0].help}")
-    if world.cluster is not None:
+    if tainted.cluster is not None:
         # Not from the snapshot: rules that may not be listed must not look as if there were none.
-        rules = tuple(DeviceTaintRule.from_json(raw) for raw in world.cluster.objects(KIND))
+        rules = tuple(DeviceTaintRule.from_json(raw) for raw in tainted.cluster.objects(KIND))
     if flags.expired:
-        over = tuple(expired(rules, moment(world.snapshot).at))
+        over = tuple(expired(rules, moment(tainted.snapshot).at))
         return Removals(over, ()), list(dict.fromkeys(device for device, _ in over))
     try:
-        targets = session.resolve(world, words.devices, flags)
+        targets = session.resolve(tainted, words.devices, flags)
     except InputError as error:
-        told = InputError(f"{error}{_meant_as_key(world, words.devices)}")
+        told = InputError(f"{error}{_meant_as_key(tainted, words.devices)}")
         told.commands = error.commands
         raise told from None
     plan = plan_removals(rules, targets, words.removals or (Removal(),), overwrite=flags.overwrite)
     return plan, [target.id for target in targets]
 
 
-def _meant_as_key(world: TaintWorld, names: Sequence[str]) -> str:
+def _meant_as_key(tainted: TaintedCluster, names: Sequence[str]) -> str:
     """A hint if an argument taken for a device may be the key of a taint, without its ``-``."""
-    keys = {taint.key for row in world.inventory.rows for taint in row.taints}
+    keys = {taint.key for row in tainted.inventory.rows for taint in row.taints}
     for index, name in enumerate(names):
-        if not world.devices.knows(name) and (index or name in keys):
+        if not tainted.devices.knows(name) and (index or name in keys):
             return f". To remove a taint with this key write {name}-"
     return ""
 
@@ -160,16 +160,18 @@ def _agreed(plan: Removals, *, yes: bool) -> bool:
     return confirmed(f"Remove these {len(plan.rules)} rules?", yes=yes)
 
 
-def _removals(world: TaintWorld, flags: UntaintFlags, plan: Removals, deadline: float | None) -> Iterator[RuleRemoved]:
+def _removals(
+    tainted: TaintedCluster, flags: UntaintFlags, plan: Removals, deadline: float | None
+) -> Iterator[RuleRemoved]:
     """Remove one rule after another, or only report it. Raises ClusterError."""
-    if world.cluster is None or world.serving is None or flags.dry_run == "client":
+    if tainted.cluster is None or tainted.serving is None or flags.dry_run == "client":
         for device, rule in plan.rules:
             yield RuleRemoved(device, rule.metadata.name, rule.taint, REMOVED)
         return
-    writer = Writer(world.cluster.client, flags.field_manager, dry_run=flags.dry_run == "server")
-    rules = RuleWriter(world.cluster, writer, world.serving.version)
+    writer = Writer(tainted.cluster.client, flags.field_manager, dry_run=flags.dry_run == "server")
+    rules = RuleWriter(tainted.cluster, writer, tainted.serving.version)
     for device, rule in plan.rules:
-        with world.cluster.client.until(deadline):
+        with tainted.cluster.client.until(deadline):
             yield _remove(rules, device, rule)
 
 
@@ -181,17 +183,17 @@ def _remove(rules: RuleWriter, device: DeviceID, rule: DeviceTaintRule) -> RuleR
         return RuleRemoved(device, name, taint, REFUSED, str(stop))
 
 
-def _wait(world: TaintWorld, ids: Sequence[DeviceID], deadline: float | None, result: Untainted) -> Untainted:
+def _wait(tainted: TaintedCluster, ids: Sequence[DeviceID], deadline: float | None, result: Untainted) -> Untainted:
     """Wait until no taint blocks the devices and their pools are usable, as ``devices`` and ``explain`` see it."""
-    assert world.cluster is not None
-    patience = Patience(say, deadline, limit=world.cluster.client.until)
+    assert tainted.cluster is not None
+    patience = Patience(say, deadline, limit=tainted.cluster.client.until)
     reported: tuple[str, ...] = ()
     # This may take hours, and each look leaves garbage.
     gc.enable()
-    with Watcher(world.cluster, patience) as watcher:
+    with Watcher(tainted.cluster, patience) as watcher:
         try:
             while True:
-                obstacles, rows = patience.ask(lambda: _looked_at(world, ids))
+                obstacles, rows = patience.ask(lambda: _looked_at(tainted, ids))
                 if not obstacles:
                     break
                 if obstacles != reported:
@@ -211,15 +213,15 @@ def _wait(world: TaintWorld, ids: Sequence[DeviceID], deadline: float | None, re
     return replace(result, allocatable=True, devices=rows, exit_code=code)
 
 
-def _looked_at(world: TaintWorld, ids: Sequence[DeviceID]) -> tuple[tuple[str, ...], tuple[DeviceRow, ...]]:
+def _looked_at(tainted: TaintedCluster, ids: Sequence[DeviceID]) -> tuple[tuple[str, ...], tuple[DeviceRow, ...]]:
     """What is in the way now, and the devices."""
-    assert world.cluster is not None
-    snapshot = world.cluster.read_snapshot(_SEEN_KINDS)
+    assert tainted.cluster is not None
+    snapshot = tainted.cluster.read_snapshot(_SEEN_KINDS)
     for gap in snapshot.gaps:
         # What was not read must not look as if nothing were there.
         if gap.kind in _DECISIVE and gap.reason in (FORBIDDEN, UNREADABLE):
             raise Answered(403 if gap.reason == FORBIDDEN else 503, gap.detail)
-    now = session.make_world(snapshot, world.namespace)
+    now = session.tainted_cluster(snapshot, tainted.namespace)
     out: list[str] = []
     rows: list[DeviceRow] = []
     for id in ids:

@@ -47,7 +47,7 @@ def _with_room(finding: Finding, analysis: Analysis) -> Finding:
     if (remedy := _among_siblings(claim, analysis)) is not None:
         return replace(finding, remedy=remedy)
     change = freeing(claim, analysis.view, analysis.holders)
-    proof = analysis.world.proof_with(change) if change is not None else None
+    proof = analysis.what_if.proof_with(change) if change is not None else None
     if change is None or proof is None:
         return finding
     text = (
@@ -78,7 +78,7 @@ def _there(claim: ResourceClaim, analysis: Analysis) -> Remedy | None:
     own = [node.name for node in analysis.barred_nodes if claim.allocation and claim.allocation.usable_on(node)]
     refused = {analysis.view.ineligible[name]: [name] for name in own}
     found = node_rules.best(
-        ((reason, names) for reason, names in refused.items() if isinstance(reason, ResourceShort)), analysis.world
+        ((reason, names) for reason, names in refused.items() if isinstance(reason, ResourceShort)), analysis.what_if
     )
     return found if found is not None and found.proof is not None else None
 

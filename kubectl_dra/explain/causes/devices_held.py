@@ -73,7 +73,7 @@ def _in_shares(blocked: Blocked) -> Proof | None:
         return None
     if not any(item.device.allow_multiple_allocations for item in blocked.funnel.usable):
         return None
-    split = blocked.world.splitting(blocked.located.claim_index, blocked.located.request_index)
+    split = blocked.what_if.splitting(blocked.located.claim_index, blocked.located.request_index)
     return split.proof() if split is not None else None
 
 
@@ -246,7 +246,7 @@ class Stuck(NamedTuple):
 def _free(blocked: Blocked, blocking: InTheWay) -> tuple[CauseKind, Remedy | None, Stuck | None]:
     """Who has to give up devices, proved: the first of whom one alone is enough, else several of one node."""
     kind = _kind(blocked)
-    search = first_enough(blocked.world, blocking.single)
+    search = first_enough(blocked.what_if, blocking.single)
     if search.found is not None:
         free, proof = search.found
         holder, users = free.holders[0], sum(len(claim_holder.claim.reserved_for) for claim_holder in free.holders)
@@ -257,7 +257,7 @@ def _free(blocked: Blocked, blocking: InTheWay) -> tuple[CauseKind, Remedy | Non
         if stuck is not None and stuck.ending is not None and stuck.ending.step is not None:
             words = say("{what:capital}: {step}.", what=free.what, step=stuck.ending.step)
         return cause, Remedy(words, proof, free.devices, (free,)), stuck
-    several = first_enough(blocked.world, list(sets_of_holders(blocked, blocking.spots)))
+    several = first_enough(blocked.what_if, list(sets_of_holders(blocked, blocking.spots)))
     if several.found is None:
         return kind, None, None
     free, proof = several.found

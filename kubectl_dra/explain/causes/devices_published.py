@@ -168,7 +168,7 @@ NEEDS_FEATURE = CauseKind(code="device-needs-feature", family=Family.POOLS, look
 
 def finding(blocked: Blocked, gate: str, **features: bool) -> Finding:
     """Devices are skipped because a gate is off. ``features`` are those of the allocator."""
-    proof = blocked.world.with_features(replace(blocked.view.cycle.features, **features)).proof()
+    proof = blocked.what_if.with_features(replace(blocked.view.cycle.features, **features)).proof()
     text = "{lost:device} for {where} {lost:is|are} skipped: the feature {gate} is off"
     return Finding(
         NEEDS_FEATURE,
@@ -239,7 +239,7 @@ def _out_of_reach(blocked: Blocked) -> Finding:
         about = say(text, nodes=nodes_named(barred[reason])) if barred[reason] else "devices"
         evidence.append(Evidence(about, reason, say("{count:device}", count=count)))
     free = not any(blocked.funnel.holders_of(item.id) for item in blocked.lost)
-    remedy = node_rules.best(((reason, barred[reason]) for reason, _ in reasons[:MAX_REASONS]), blocked.world)
+    remedy = node_rules.best(((reason, barred[reason]) for reason, _ in reasons[:MAX_REASONS]), blocked.what_if)
     first = reasons[0][0] if reasons else say("no node sees them")
     nodes = barred.get(first, ())
     kind = kind_on(blocked.analysis.pod_outcome, nodes[0]) if nodes else None

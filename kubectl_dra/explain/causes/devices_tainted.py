@@ -74,11 +74,11 @@ def _remedy(blocked: Blocked, kind: CauseKind, taints: tuple[DeviceTaint, ...], 
         text = "Correct the toleration in a new claim: {missed}."
         if rules:
             text += " Or delete {rules} once the maintenance is over."
-        proof = blocked.world.proof_with(tolerate)
+        proof = blocked.what_if.proof_with(tolerate)
         return Remedy(say(text, missed=missed, rules=rules_named(rules)), proof, offers=(tolerate,), commands=deleted)
     if rules:
         text = "Delete {rules} once the maintenance is over, or let the request tolerate the taint."
-        proof = blocked.world.proof_with(tolerate)
+        proof = blocked.what_if.proof_with(tolerate)
         return Remedy(say(text, rules=rules_named(rules)), proof, offers=offers, commands=deleted)
     return ending_taints((), {(item.id.driver, taint.key) for item, taint in blocking if taint is not None})
 

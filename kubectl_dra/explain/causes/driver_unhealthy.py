@@ -157,8 +157,8 @@ def _proof(analysis: Analysis, row: NodeDriver) -> Proof | None:
     old = {slice_.name for slice_ in snapshot.slices if _of(slice_, row.driver, row.node)}
     if not copies:
         return None
-    world = analysis.world.publishing(copies, old).also_on([node])
-    return world.proof([node])
+    what_if = analysis.what_if.publishing(copies, old).also_on([node])
+    return what_if.proof([node])
 
 
 def _of(slice_: ResourceSlice, driver: str, node: str) -> bool:

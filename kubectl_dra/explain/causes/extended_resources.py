@@ -67,7 +67,7 @@ def _two_classes(analysis: Analysis) -> Iterator[Finding]:
             if other.extended_resource_name != resource or other is winner:
                 continue
             claims = [_of_class(claim, winner.name, other.name) for claim in analysis.claims]
-            proof = analysis.world.asking(claims).proof()
+            proof = analysis.what_if.asking(claims).proof()
             if proof is None:
                 continue
             names = {"winner": winner.name, "other": other.name, "resource": resource}

@@ -82,7 +82,7 @@ def _too_large(analysis: Analysis) -> Iterator[Finding]:
         if not any(request.first_available for request in claim.requests) or sum(largest) <= MAX_RESULTS:
             continue
         parts = [_only(claim, number) for number in range(len(claim.requests))]
-        proof = analysis.world.in_several(index, parts).proof()
+        proof = analysis.what_if.in_several(index, parts).proof()
         if proof is None:
             continue
         evidence = [
@@ -159,8 +159,8 @@ def _where_all_are_slow(analysis: Analysis) -> Iterator[Finding]:
 
 def _remedy(analysis: Analysis) -> Remedy | None:
     """The constraint without which the search finishes."""
-    for claim, constraint in analysis.world.constraints():
-        proof = analysis.world.with_constraint(claim, constraint, None).proof()
+    for claim, constraint in analysis.what_if.constraints():
+        proof = analysis.what_if.with_constraint(claim, constraint, None).proof()
         if proof is not None:
             text = "Drop or loosen the constraint {constraint}, or narrow the selectors."
             return Remedy(say(text, constraint=constraint), proof)

@@ -142,7 +142,7 @@ def _no_node(analysis: Analysis) -> Iterator[Finding]:
     first, nodes = groups[0]
     reasons = [(group.reason, group.nodes) for group in groups[:MAX_REASONS]]
     kind_there = kind_on(analysis.pod_outcome, nodes[0])
-    remedy = node_rules.best(reasons, analysis.world) or Remedy((kind_there or NO_NODE).fix)
+    remedy = node_rules.best(reasons, analysis.what_if) or Remedy((kind_there or NO_NODE).fix)
     look = (
         NextStep(kind_there.look, namespace=analysis.question.namespace)
         if kind_there

@@ -107,7 +107,7 @@ def _completed(blocked: Blocked, pools: Sequence[Pool]) -> Iterator[Remedy]:
     """What is proved to help once a pool is complete, with the slices that exist."""
     for pool in [pool for pool in pools if pool.incomplete][:MAX_POOLS]:
         change = completing(blocked.view, pool)
-        if (proof := blocked.world.proof_with(change)) is not None:
+        if (proof := blocked.what_if.proof_with(change)) is not None:
             text = "Wait until pool {name} is complete ({lacking:slice} {state}), or {else_}."
             else_ = "restart its driver" if change.missing > 0 else "delete left-over slices of a dead driver"
             words = say(text, name=pool.id.name, lacking=change.lacking, state=change.state, else_=else_)
@@ -212,12 +212,12 @@ def shared_pool_names(view: DeviceView) -> dict[str, list[str]]:
     return {name: sorted(users) for name, users in drivers.items() if len(users) > 1}
 
 
-def finding(view: DeviceView, world: WhatIf) -> Finding | None:
+def finding(view: DeviceView, what_if: WhatIf) -> Finding | None:
     """The cause if the claims fit without the defect; None if the defect does not decide."""
     defects, shared = view.cycle.defects, shared_pool_names(view)
     if not defects.counters_keyed_by_pool_name or not shared:
         return None
-    proof = world.looking(defects=defects.without(_DEFECT)).proof()
+    proof = what_if.looking(defects=defects.without(_DEFECT)).proof()
     if proof is None:
         return None
     name, drivers = next(iter(shared.items()))

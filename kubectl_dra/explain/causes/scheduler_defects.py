@@ -58,15 +58,15 @@ def upgrade_fix(defects: Sequence[str]) -> str:
 
 
 def _defect(analysis: Analysis) -> Iterator[Finding]:
-    world, defects = analysis.world, analysis.view.cycle.defects
+    what_if, defects = analysis.what_if, analysis.view.cycle.defects
     proof = analysis.without_defects.proof()
     if proof is None:
         return
-    named = pool_name_shared.finding(analysis.view, world)
+    named = pool_name_shared.finding(analysis.view, what_if)
     if named is not None:
         yield named
         return
-    without = {name: world.looking(defects=defects.without(name)) for name in KnownDefects.__struct_fields__}
+    without = {name: what_if.looking(defects=defects.without(name)) for name in KnownDefects.__struct_fields__}
     alone = [name for name, changed in without.items() if changed.proof() is not None]
     reasons: Words = Joined(tuple(DEFECTS[name].what for name in alone)) if alone else "several defects together"
     text = "the devices would suffice, but a known defect of this release's scheduler refuses them: {told}"

@@ -84,15 +84,15 @@ def _runtime(failed: FailedAttempt) -> Iterator[Finding]:
         # What Kubernetes writes is a regular expression.
         evidence[1] = Evidence(about, "CEL run-time error", say("in {written}", written=constant.written))
         summary = say(text, field=field_of(failed.error), subject=failed.error.subject, reason=constant.reason)
-        remedy = _instead(constant, expression, failed.analysis.world)
+        remedy = _instead(constant, expression, failed.analysis.what_if)
     elif problem.kind is ErrorKind.NO_KEY:
         missing = _missing(view, expression, problem.name)
         if missing is None:
-            remedy = _guard(expression, problem.name, failed.analysis.world)
+            remedy = _guard(expression, problem.name, failed.analysis.what_if)
         else:
             own = say("devices of {drivers:some}", drivers=missing.drivers)
             supposed = (change for change in failed.analysis.settings.supposed if change.value == expression)
-            remedy = _other_name(missing, expression, problem.name, failed.analysis.world, next(supposed, None))
+            remedy = _other_name(missing, expression, problem.name, failed.analysis.what_if, next(supposed, None))
             have = say("{names:some 8 else nothing to read}", names=missing.names)
             evidence.append(Evidence(own, say("that have {key}", key=problem.name), "none"))
             evidence.append(Evidence(own, "have", have))
@@ -120,11 +120,11 @@ def _constant(view: DeviceView, expression: str, problem: EvaluationError) -> Fa
     return next((constant for constant in failing_constants(program) if str(constant.problem) == str(problem)), None)
 
 
-def _instead(constant: FailingConstant, expression: str, world: WhatIf) -> Remedy:
+def _instead(constant: FailingConstant, expression: str, what_if: WhatIf) -> Remedy:
     """What was probably meant, proved if the claims fit with it."""
     for text in constant.instead:
         changed = expression[: constant.start] + text + expression[constant.end :]
-        proof = world.with_selector(expression, changed).proof()
+        proof = what_if.with_selector(expression, changed).proof()
         if proof is not None:
             return Remedy(constant.advice, proof)
     return Remedy(constant.advice)
@@ -166,7 +166,7 @@ def _names(device: Device, column: Column) -> Iterator[str]:
 
 
 def _other_name(
-    missing: _Missing, expression: str, key: str, world: WhatIf, typed: WhatIfChange | None = None
+    missing: _Missing, expression: str, key: str, what_if: WhatIf, typed: WhatIfChange | None = None
 ) -> Remedy:
     """The name that was probably meant, proved if the claims fit with it; ``typed``: the change that brought the
     expression, which is corrected then.
@@ -177,22 +177,22 @@ def _other_name(
     if read is not None and read[0].endswith(key):
         corrected = [expression.replace(read[0], read[0].removesuffix(key) + name) for name in near]
     for name, changed in zip(near, corrected, strict=False):
-        proof = world.with_selector(expression, changed).proof()
+        proof = what_if.with_selector(expression, changed).proof()
         if proof is not None:
             text = "Write {name} in place of {key}: no device has {key}."
-            what_if = tuple(_supposed(expression, changed, world, typed)) if proof.enough else ()
-            return Remedy(say(text, name=name, key=key), proof, what_if=what_if)
+            supposed = tuple(_supposed(expression, changed, what_if, typed)) if proof.enough else ()
+            return Remedy(say(text, name=name, key=key), proof, what_if=supposed)
     if near:
-        what_if = tuple(_supposed(expression, corrected[0], world, typed)) if typed and corrected else ()
+        supposed = tuple(_supposed(expression, corrected[0], what_if, typed)) if typed and corrected else ()
         text = "No device has {key}; write {near} if that is meant, or guard it with has()."
-        return Remedy(say(text, key=key, near=near), what_if=what_if)
+        return Remedy(say(text, key=key, near=near), what_if=supposed)
     # No object of the cluster has what was typed.
     place = NextStep(Look.DEVICES_OF_CLASS) if typed else None
     text = "No device has {key}: read what they have, or upgrade the driver if it should publish {key}."
     return Remedy(say(text, key=key), place=place)
 
 
-def _guard(expression: str, key: str, world: WhatIf) -> Remedy:
+def _guard(expression: str, key: str, what_if: WhatIf) -> Remedy:
     """A test for a key that only some devices have, proved if the claims fit with it."""
     read = re.search(_READ % re.escape(key), expression)
     if read is None or not read[0].endswith(key):
@@ -202,13 +202,13 @@ def _guard(expression: str, key: str, world: WhatIf) -> Remedy:
         return Remedy(say(text, key=key))
     guard = f"has({read[0]}) &&"
     guarded = f"{guard} ({expression})"
-    proof = world.with_selector(expression, guarded).proof()
-    what_if = tuple(_supposed(expression, guarded, world)) if proof is not None and proof.enough else ()
-    return Remedy(say("Guard it: put {guard} before the term.", guard=guard), proof, what_if=what_if)
+    proof = what_if.with_selector(expression, guarded).proof()
+    supposed = tuple(_supposed(expression, guarded, what_if)) if proof is not None and proof.enough else ()
+    return Remedy(say("Guard it: put {guard} before the term.", guard=guard), proof, what_if=supposed)
 
 
 def _supposed(
-    expression: str, changed: str, world: WhatIf, typed: WhatIfChange | None = None
+    expression: str, changed: str, what_if: WhatIf, typed: WhatIfChange | None = None
 ) -> Iterator[WhatIfChange]:
     """The changed selectors of the requests that have the expression, as values of ``--what-if``; in place of the one
     that was ``typed``.
@@ -218,7 +218,7 @@ def _supposed(
         return
     requests = [
         (claim, request.result_name(spec), spec)
-        for claim in world.claims
+        for claim in what_if.claims
         for request in claim.requests
         for spec in request.alternatives()
     ]

@@ -197,7 +197,7 @@ def _remedy(blocked: Blocked, have: Words, *, unknown: bool) -> Remedy | None:
         if remedy := _proved(blocked, offer.change, "Ask for a value that devices have: {what}."):
             return remedy
     drop = ReplaceTerm(place, selectors, index, stage.term, terms[stage.term].expression)
-    proof = blocked.world.proof_with(drop)
+    proof = blocked.what_if.proof_with(drop)
     if proof is None and single:
         return _bring_back(blocked)
     if proof is None:
@@ -237,7 +237,7 @@ def _bring_back(blocked: Blocked) -> Remedy:
 
 
 def _proved(blocked: Blocked, change: RequestChange, text: str) -> Remedy | None:
-    proof = blocked.world.proof_with(change)
+    proof = blocked.what_if.proof_with(change)
     return Remedy(say(text, what=change.what), proof, offers=(change,)) if proof is not None else None
 
 

@@ -74,7 +74,7 @@ def _lower_capacity(blocked: Blocked, shorts: _Shorts) -> Remedy | None:
     if not offers:
         return None
     change = LessCapacity(blocked.located.place, name, max(offers))
-    proof = blocked.world.proof_with(change)
+    proof = blocked.what_if.proof_with(change)
     return Remedy(say("{what:capital}.", what=change.what), proof, offers=(change,)) if proof else None
 
 
@@ -119,7 +119,7 @@ def _counters(blocked: Blocked) -> Iterator[Finding]:
     if not blocked.view.cycle.features.partitionable_devices:
         yield device_needs_feature.finding(blocked, PARTITIONS, partitionable_devices=True)
         return
-    mixed = pool_name_shared.finding(blocked.view, blocked.world)
+    mixed = pool_name_shared.finding(blocked.view, blocked.what_if)
     if mixed is not None:
         yield mixed
         return
@@ -177,7 +177,7 @@ def _remedy(blocked: Blocked) -> Remedy | None:
     }
     ranked = sorted(users.values(), key=lambda claim: (holders.holder(claim).order, len(claim.results), claim.key))
     frees = fewest_first(freeing(claim, blocked.view, holders) for claim in ranked)
-    search = first_enough(blocked.world, frees)
+    search = first_enough(blocked.what_if, frees)
     if search.found is None:
         return None
     free, proof = search.found

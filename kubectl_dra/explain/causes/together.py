@@ -44,7 +44,7 @@ def _competition(analysis: Analysis) -> Iterator[Finding]:
         for request_index, request in enumerate(claim.requests)
     ]
     for claim_index, request_index, claim, request in sorted(entries, key=lambda place: not _admin(place[3])):
-        proof = analysis.world.without_request(claim_index, request_index).proof()
+        proof = analysis.what_if.without_request(claim_index, request_index).proof()
         if proof is None:
             continue
         kind = ADMIN_BLOCKS if _admin(request) else COMPETITION
@@ -77,7 +77,7 @@ _KINDS: Final[Mapping[type[Lack], tuple[CauseKind, str]]] = {
 
 def _used_up(analysis: Analysis) -> Iterator[Finding]:
     """The devices picked first leave too little counter or capacity for the rest."""
-    refusal = analysis.world.refusals().most_frequent()
+    refusal = analysis.what_if.refusals().most_frequent()
     if refusal is None:
         return
     kind, shared = _KINDS[type(refusal.lack)]
@@ -111,7 +111,7 @@ def _fewer(analysis: Analysis, place: RequestPlace, count: int, every: bool) -> 
     """The largest smaller count of a request with which everything fits."""
     for fewer in range(count - 1, 0, -1):
         change = LowerCount(place, fewer, every)
-        proof = analysis.world.proof_with(change)
+        proof = analysis.what_if.proof_with(change)
         if proof is not None:
             return Remedy(say("{what:capital}.", what=change.what), proof, offers=(change,))
     return None
@@ -187,7 +187,7 @@ def _together(analysis: Analysis) -> Iterator[Finding]:
     """The first constraint without which the claims fit."""
     for index, claim in enumerate(analysis.claims):
         for constraint in claim.constraints:
-            proof = analysis.world.with_constraint(index, constraint, None).proof()
+            proof = analysis.what_if.with_constraint(index, constraint, None).proof()
             if proof is not None:
                 yield _finding(analysis, index, claim, constraint, proof)
                 return
@@ -262,7 +262,7 @@ def _other_attribute(analysis: Analysis, group: Sequence[Located], constraint: D
     common = sorted(name for name in set.intersection(*names) - {old} if _alike(_identifier(old), name))
     for name in common[:MAX_ATTRIBUTES]:
         other = replace(constraint, match_attribute=name)
-        proof = analysis.world.with_constraint(group[0].claim_index, constraint, other).proof()
+        proof = analysis.what_if.with_constraint(group[0].claim_index, constraint, other).proof()
         if proof is not None:
             return Remedy(say("Write matchAttribute: {name}, which these devices have.", name=name), proof)
     return None

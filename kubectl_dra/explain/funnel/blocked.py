@@ -27,11 +27,11 @@ MAX_EVIDENCE = 6
 class Blocked(Struct, frozen=True):
     """A request that falls short on these nodes at one stage, with the devices that it loses there.
 
-    ``world`` proves remedies.
+    ``what_if`` proves remedies.
     """
 
     analysis: Analysis
-    world: WhatIf
+    what_if: WhatIf
     located: Located
     stage: StageResult
     nodes: tuple[str, ...]
@@ -83,7 +83,7 @@ class Blocked(Struct, frozen=True):
             return None
         for count in range(best, max(0, best - COUNTS_TRIED), -1):
             change = LowerCount(self.located.place, count)
-            proof = self.world.proof_with(change)
+            proof = self.what_if.proof_with(change)
             if proof is not None:
                 return change, proof
         return None

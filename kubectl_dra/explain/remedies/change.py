@@ -1,4 +1,4 @@
-"""Changes that might make claims fit, as values: what to write, and the world with the change."""
+"""Changes that might make claims fit, as values: what to write, and the cluster with the change."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ class RequestChange(Change, frozen=True):
             spec = edit_of(change)(spec)
         return spec
 
-    def made_in(self, world: WhatIf) -> WhatIf:
-        return world.editing(self.place, self.edited)
+    def made_in(self, what_if: WhatIf) -> WhatIf:
+        return what_if.editing(self.place, self.edited)
 
     def step_in(
-        self, world: WhatIf, kind: StepKind, field: str, before: StepValue, after: StepValue, term: str = ""
+        self, what_if: WhatIf, kind: StepKind, field: str, before: StepValue, after: StepValue, term: str = ""
     ) -> ChangeStep:
         """A step at a field of the request; for an extended resource at the limits of the pod's containers."""
-        pod = world.pod.key if world.pod is not None else ""
+        pod = what_if.pod.key if what_if.pod is not None else ""
         if self.place.extended and pod:
             return ChangeStep(kind, StepTarget(pods=(pod,), field="containers[].resources.limits"), before, after)
-        claim = world.claims[self.place.claim].key
+        claim = what_if.claims[self.place.claim].key
         return ChangeStep(kind, StepTarget((claim,), request=self.place.name, field=field, term=term), before, after)
 
 
@@ -96,19 +96,19 @@ class LowerCount(RequestChange, frozen=True):
     def supposed(self) -> Sequence[WhatIfChange]:
         return (WhatIfChange(self.place.typed, "count", str(self.count)),)
 
-    def made_in(self, world: WhatIf) -> WhatIf:
+    def made_in(self, what_if: WhatIf) -> WhatIf:
         if self.place.container:
-            return world.limiting(self.place.container, self.place.resource, self.count)
-        return super().made_in(world)
+            return what_if.limiting(self.place.container, self.place.resource, self.count)
+        return super().made_in(what_if)
 
     def in_template(self, pod: Pod) -> Pod:
         if not self.place.container:
             return pod
         return limiting(pod, self.place.container, self.place.resource, self.count)
 
-    def step(self, world: WhatIf) -> ChangeStep:
-        before = ALL if self.every else world.request(self.place).count
-        return self.step_in(world, StepKind.LOWER_COUNT, "count", before, self.count)
+    def step(self, what_if: WhatIf) -> ChangeStep:
+        before = ALL if self.every else what_if.request(self.place).count
+        return self.step_in(what_if, StepKind.LOWER_COUNT, "count", before, self.count)
 
 
 class UseClass(RequestChange, frozen=True):
@@ -129,9 +129,9 @@ class UseClass(RequestChange, frozen=True):
     def supposed(self) -> Sequence[WhatIfChange]:
         return (WhatIfChange(self.place.typed, "class", self.device_class),)
 
-    def step(self, world: WhatIf) -> ChangeStep:
-        before = world.request(self.place).device_class
-        return self.step_in(world, StepKind.USE_CLASS, "deviceClassName", before, self.device_class)
+    def step(self, what_if: WhatIf) -> ChangeStep:
+        before = what_if.request(self.place).device_class
+        return self.step_in(what_if, StepKind.USE_CLASS, "deviceClassName", before, self.device_class)
 
 
 class Tolerate(RequestChange, frozen=True):
@@ -167,8 +167,8 @@ class Tolerate(RequestChange, frozen=True):
     def supposed(self) -> Sequence[WhatIfChange]:
         return tuple(WhatIfChange(self.place.typed, "toleration", str(taint)) for taint in self.taints)
 
-    def step(self, world: WhatIf) -> ChangeStep:
-        return self.step_in(world, StepKind.TOLERATE_DEVICE_TAINTS, "tolerations", None, self.taints)
+    def step(self, what_if: WhatIf) -> ChangeStep:
+        return self.step_in(what_if, StepKind.TOLERATE_DEVICE_TAINTS, "tolerations", None, self.taints)
 
 
 class LessCapacity(RequestChange, frozen=True):
@@ -189,11 +189,11 @@ class LessCapacity(RequestChange, frozen=True):
     def supposed(self) -> Sequence[WhatIfChange]:
         return (WhatIfChange(self.place.typed, "capacity", f"{self.name}={self.amount}"),)
 
-    def step(self, world: WhatIf) -> ChangeStep:
-        before = (world.request(self.place).capacity or {}).get(self.name)
+    def step(self, what_if: WhatIf) -> ChangeStep:
+        before = (what_if.request(self.place).capacity or {}).get(self.name)
         field = f"capacity.requests[{self.name}]"
         was = str(before) if before is not None else None
-        return self.step_in(world, StepKind.LOWER_CAPACITY, field, was, str(self.amount))
+        return self.step_in(what_if, StepKind.LOWER_CAPACITY, field, was, str(self.amount))
 
 
 class ReplaceTerm(RequestChange, frozen=True):
@@ -240,8 +240,8 @@ class ReplaceTerm(RequestChange, frozen=True):
         # The whole selector has to be supposed, and with other changes of it: see ``combine``.
         return (WhatIfChange(self.place.typed, "selector", ""),)
 
-    def made_in(self, world: WhatIf) -> WhatIf:
-        return super().made_in(world).also_on(self.near)
+    def made_in(self, what_if: WhatIf) -> WhatIf:
+        return super().made_in(what_if).also_on(self.near)
 
     def edited(self, spec: DeviceRequest) -> DeviceRequest:
         """Finds the term by its text, so that several terms of one selector can be replaced in turn."""
@@ -252,12 +252,12 @@ class ReplaceTerm(RequestChange, frozen=True):
         changed = _with_term(expression, program.start, program.end, self.new_term)
         return replace(spec, selectors=(*spec.selectors[: self.index], changed, *spec.selectors[self.index + 1 :]))
 
-    def step(self, world: WhatIf) -> ChangeStep:
+    def step(self, what_if: WhatIf) -> ChangeStep:
         field = f"selectors[{self.index}].cel.expression"
         if self.old:
             old, new = (self.old, self.new) if self.once else (self.old_term, self.new_term)
-            return self.step_in(world, StepKind.REPLACE_VALUE, field, old, new, self.old_term)
-        return self.step_in(world, StepKind.DROP_TERM, field, self.old_term, None, self.old_term)
+            return self.step_in(what_if, StepKind.REPLACE_VALUE, field, old, new, self.old_term)
+        return self.step_in(what_if, StepKind.DROP_TERM, field, self.old_term, None, self.old_term)
 
 
 def _with_term(expression: str, start: int, end: int, term: str) -> str:
@@ -288,12 +288,12 @@ class DropConstraint(Change, frozen=True):
     def what_if(self) -> WhatIfChange | None:
         return WhatIfChange("", "constraints", "none") if self.only else None
 
-    def made_in(self, world: WhatIf) -> WhatIf:
-        return world.with_constraint(self.claim, self.constraint, None)
+    def made_in(self, what_if: WhatIf) -> WhatIf:
+        return what_if.with_constraint(self.claim, self.constraint, None)
 
-    def step(self, world: WhatIf) -> ChangeStep:
+    def step(self, what_if: WhatIf) -> ChangeStep:
         number = next(
-            n for n, constraint in enumerate(world.claims[self.claim].constraints) if constraint == self.constraint
+            n for n, constraint in enumerate(what_if.claims[self.claim].constraints) if constraint == self.constraint
         )
         target = StepTarget((self.key,), field=f"devices.constraints[{number}]")
         return ChangeStep(StepKind.DROP_CONSTRAINT, target, self.constraint)
@@ -324,10 +324,10 @@ class CompletePool(Change, frozen=True):
     def about(self) -> Hashable:
         return "pool", self.pool
 
-    def made_in(self, world: WhatIf) -> WhatIf:
-        return world.publishing(self.whole, frozenset(slice_.name for slice_ in self.whole)).also_on(self.near)
+    def made_in(self, what_if: WhatIf) -> WhatIf:
+        return what_if.publishing(self.whole, frozenset(slice_.name for slice_ in self.whole)).also_on(self.near)
 
-    def step(self, world: WhatIf) -> ChangeStep:
+    def step(self, what_if: WhatIf) -> ChangeStep:
         present = len(self.whole)
         return ChangeStep(StepKind.COMPLETE_POOL, StepTarget(pool=self.pool), present, present + self.missing)
 

@@ -26,7 +26,7 @@ MAX_HOLDERS = 2
 MAX_TOGETHER = 3
 
 
-def ways(world: WhatIf, changes: Sequence[Change], findings: Sequence[Finding]) -> list[RemedyPlan]:
+def ways(what_if: WhatIf, changes: Sequence[Change], findings: Sequence[Finding]) -> list[RemedyPlan]:
     """The smallest sets of changes that help, except those that the findings already offer, the cheapest
     first.
 
@@ -34,20 +34,20 @@ def ways(world: WhatIf, changes: Sequence[Change], findings: Sequence[Finding]) 
     """
     tries = Budget(TRIES_ALONE)
     proofs: dict[tuple[Change, ...], Proof] = {
-        (change,): proof for change in changes if (proof := world.quick_proof([change], tries)) is not None
+        (change,): proof for change in changes if (proof := what_if.quick_proof([change], tries)) is not None
     }
     if proofs:
-        return list(_distinct(world, proofs, findings))
+        return list(_distinct(what_if, proofs, findings))
     tries = Budget(TRIES_TOGETHER)
     for size in range(2, MAX_TOGETHER + 1):
         proved: dict[tuple[Change, ...], Proof] = {}
         for group in _groups(changes, size):
-            if not tries.left or world.exhausted or len(proved) == MAX_WAYS:
+            if not tries.left or what_if.exhausted or len(proved) == MAX_WAYS:
                 break
-            if (proof := world.quick_proof(group, tries)) is not None:
+            if (proof := what_if.quick_proof(group, tries)) is not None:
                 proved[group] = proof
         if proved:
-            return list(_distinct(world, proved, findings))
+            return list(_distinct(what_if, proved, findings))
     return []
 
 
@@ -58,7 +58,7 @@ def _groups(changes: Sequence[Change], size: int) -> Iterator[tuple[Change, ...]
 
 
 def _distinct(
-    world: WhatIf, proofs: Mapping[tuple[Change, ...], Proof], findings: Sequence[Finding]
+    what_if: WhatIf, proofs: Mapping[tuple[Change, ...], Proof], findings: Sequence[Finding]
 ) -> Iterator[RemedyPlan]:
     """The best change of each kind, without those that a finding offers and proves."""
     offered = [change for finding in findings if finding.remedy and finding.proof for change in finding.remedy.offers]
@@ -76,10 +76,10 @@ def _distinct(
         holders += frees
         if frees and holders > MAX_HOLDERS:
             continue
-        if not world.with_all(group).ends_without_error(proof):
+        if not what_if.with_all(group).ends_without_error(proof):
             continue
         shown += 1
-        yield RemedyPlan(group, proof, as_what_if(world, group), as_steps(world, group))
+        yield RemedyPlan(group, proof, as_what_if(what_if, group), as_steps(what_if, group))
 
 
 def _ends_more(change: Change, offered: Sequence[Change]) -> bool:
@@ -88,24 +88,24 @@ def _ends_more(change: Change, offered: Sequence[Change]) -> bool:
     return any(own < ended for offer in offered if (own := {pod.key for pod in offer.ended_pods}))
 
 
-def as_steps(world: WhatIf, group: Sequence[Change]) -> tuple[ChangeStep, ...]:
+def as_steps(what_if: WhatIf, group: Sequence[Change]) -> tuple[ChangeStep, ...]:
     """The changes as data, each with what is there before any of them."""
-    return tuple(change.step(world) for change in group)
+    return tuple(change.step(what_if) for change in group)
 
 
-def as_what_if(world: WhatIf, group: Sequence[Change]) -> tuple[WhatIfChange, ...]:
+def as_what_if(what_if: WhatIf, group: Sequence[Change]) -> tuple[WhatIfChange, ...]:
     """The changes as values of --what-if, where those of one request's selectors form one value. Empty if one
     cannot be written.
     """
     for change in group:
-        world = change.made_in(world)
+        what_if = change.made_in(what_if)
     out: dict[WhatIfChange, None] = {}
     for change in group:
         supposed = change.what_if
         if supposed is None:
             return ()
         if isinstance(change, ReplaceTerm):
-            supposed = supposed._replace(value=selector_of(world.request(change.place)))
+            supposed = supposed._replace(value=selector_of(what_if.request(change.place)))
         out[supposed] = None
     return tuple(out)
 
@@ -131,25 +131,25 @@ class AddNode(Change, frozen=True):
     def about(self) -> Hashable:
         return "new node"
 
-    def made_in(self, world: WhatIf) -> WhatIf:
-        return world.for_all(self)
+    def made_in(self, what_if: WhatIf) -> WhatIf:
+        return what_if.for_all(self)
 
     def made_for_all(self, cluster: Cluster, keep: Key | None) -> Cluster | None:
         return cluster.adding_node(self.copy)
 
-    def step(self, world: WhatIf) -> ChangeStep:
+    def step(self, what_if: WhatIf) -> ChangeStep:
         return ChangeStep(StepKind.ADD_NODE, StepTarget(nodes=(self.like,)))
 
 
 def one_more_node(analysis: Analysis) -> RemedyPlan | None:
     """One more node with which the claims fit, proved with a copy of a node and of its slices; None without one."""
-    world = analysis.world
+    what_if = analysis.what_if
     troubled, broken = troubled_nodes(analysis.snapshot), broken_nodes(analysis.snapshot)
-    with_devices = (more for more in node_copies(world.outcome.state, troubled, broken) if more.slices)
+    with_devices = (more for more in node_copies(what_if.outcome.state, troubled, broken) if more.slices)
     for more in islice(with_devices, NODE_KINDS_TRIED):
         change = AddNode(more.like, more)
-        if proof := change.made_in(world).proof([more.node]):
+        if proof := change.made_in(what_if).proof([more.node]):
             there = replace(proof, node=NEW_NODE, like=more.like, devices=())
             supposed = WhatIfChange("", WITH_NODE, more.like)
-            return RemedyPlan((change,), there, (supposed,), (change.step(world),))
+            return RemedyPlan((change,), there, (supposed,), (change.step(what_if),))
     return None

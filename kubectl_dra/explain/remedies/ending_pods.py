@@ -98,15 +98,15 @@ class EndPods(Change, frozen=True):
     def ended_pods(self) -> tuple[Pod, ...]:
         return self.ended
 
-    def made_in(self, world: WhatIf) -> WhatIf:
-        return world.for_all(self).on_named(self.onto)
+    def made_in(self, what_if: WhatIf) -> WhatIf:
+        return what_if.for_all(self).on_named(self.onto)
 
     def made_for_all(self, cluster: Cluster, keep: Key | None) -> Cluster | None:
         return cluster.ending(self.ended)
 
-    def step(self, world: WhatIf) -> ChangeStep:
-        freed = {id(claim) for claim in world.cluster.ending(self.ended).delta.freed}
-        given = [claim for claim in world.cluster.snapshot.claims.values() if id(claim) in freed]
+    def step(self, what_if: WhatIf) -> ChangeStep:
+        freed = {id(claim) for claim in what_if.cluster.ending(self.ended).delta.freed}
+        given = [claim for claim in what_if.cluster.snapshot.claims.values() if id(claim) in freed]
         frees = (device for claim in given for device in claim.devices)
         return ChangeStep(StepKind.END_PODS, StepTarget(pods=self.keys, nodes=(self.node,)), frees=tuple(frees))
 

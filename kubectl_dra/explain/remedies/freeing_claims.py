@@ -101,8 +101,8 @@ class Free(Change, frozen=True):
     def ended_pods(self) -> tuple[Pod, ...]:
         return tuple(pod for holder in self.holders for pod in holder.pods if not pod.finished)
 
-    def made_in(self, world: WhatIf) -> WhatIf:
-        return world.for_all(self).also_on(self.near)
+    def made_in(self, what_if: WhatIf) -> WhatIf:
+        return what_if.for_all(self).also_on(self.near)
 
     def made_for_all(self, cluster: Cluster, keep: Key | None) -> Cluster | None:
         # Of an unused claim no end of a pod gives anything back: the claim itself has to go.
@@ -110,7 +110,7 @@ class Free(Change, frozen=True):
         gone = [(meta.namespace, meta.name) for meta in metas]
         return cluster.freeing([holder.claim for holder in self.holders], keep, gone)
 
-    def step(self, world: WhatIf) -> ChangeStep:
+    def step(self, what_if: WhatIf) -> ChangeStep:
         return ChangeStep(
             StepKind.RELEASE_CLAIMS,
             StepTarget(self.keys),
@@ -228,12 +228,12 @@ class HolderSearch(NamedTuple):
     of: int
 
 
-def first_enough(world: WhatIf, frees: Sequence[Free]) -> HolderSearch:
+def first_enough(what_if: WhatIf, frees: Sequence[Free]) -> HolderSearch:
     """The first of these changes that is proved to be enough."""
     tried = 0
     for free in frees[:HOLDERS_TRIED]:
         tried += 1
-        if (proof := free.made_in(world).proof(free.near or None)) is not None:
+        if (proof := free.made_in(what_if).proof(free.near or None)) is not None:
             return HolderSearch((free, proof), tried, len(frees))
     return HolderSearch(None, tried, len(frees))
 

@@ -86,16 +86,16 @@ class RelaxNodeRule(Change, frozen=True):
             return say(text, nodes=self.nodes, affinity=reason.affinity, place=self.place)
         return say(text, nodes=self.nodes, reason=reason)
 
-    def made_in(self, world: WhatIf) -> WhatIf:
-        if world.pod is None:
-            return world
-        edited = world.with_pod(self.in_template(world.pod))
-        mended = world.cluster.editing(*self._mended(world.outcome.state))
+    def made_in(self, what_if: WhatIf) -> WhatIf:
+        if what_if.pod is None:
+            return what_if
+        edited = what_if.with_pod(self.in_template(what_if.pod))
+        mended = what_if.cluster.editing(*self._mended(what_if.outcome.state))
         return edited.moved(mended).on_named(frozenset(self.nodes))
 
-    def step(self, world: WhatIf) -> ChangeStep:
+    def step(self, what_if: WhatIf) -> ChangeStep:
         reason = self.reason
-        pods = (world.pod.key,) if world.pod is not None else ()
+        pods = (what_if.pod.key,) if what_if.pod is not None else ()
         of_pod = StepTarget(pods=pods, nodes=self.nodes)
         of_nodes = StepTarget(nodes=self.nodes)
         if isinstance(reason, Untolerated):
@@ -160,19 +160,19 @@ class LessOfNode(Change, frozen=True):
         text = "lower {resource} from {before} to {amount} in {place}"
         return say(text, resource=self.resource, before=self.before, amount=self.amount, place=self.place)
 
-    def made_in(self, world: WhatIf) -> WhatIf:
-        if world.pod is None:
-            return world
-        others = [pod for name in self.nodes for pod in _replicas_on(name, world.pod, world.outcome.state)]
-        edited = world.with_pod(self.in_template(world.pod))
-        return edited.moved(world.cluster.editing(*map(self.in_template, others))).on_named(frozenset(self.nodes))
+    def made_in(self, what_if: WhatIf) -> WhatIf:
+        if what_if.pod is None:
+            return what_if
+        others = [pod for name in self.nodes for pod in _replicas_on(name, what_if.pod, what_if.outcome.state)]
+        edited = what_if.with_pod(self.in_template(what_if.pod))
+        return edited.moved(what_if.cluster.editing(*map(self.in_template, others))).on_named(frozenset(self.nodes))
 
     def in_template(self, pod: Pod) -> Pod:
         return requesting(pod, self.container, self.resource, str(self.amount))
 
-    def step(self, world: WhatIf) -> ChangeStep:
+    def step(self, what_if: WhatIf) -> ChangeStep:
         field = f"containers[{self.container}].resources.requests[{self.resource}]"
-        pods = (world.pod.key,) if world.pod is not None else ()
+        pods = (what_if.pod.key,) if what_if.pod is not None else ()
         target = StepTarget(pods=pods, nodes=self.nodes, field=field)
         return ChangeStep(StepKind.LOWER_REQUEST, target, str(self.before), str(self.amount))
 
@@ -215,25 +215,25 @@ def _rounded_down(short: ResourceShort, nanos: int) -> Quantity:
     return Quantity(nanos // unit * (unit // 10**6), -3)
 
 
-def changes_for(reason: Words, nodes: Sequence[str], world: WhatIf) -> Sequence[RelaxNodeRule | LessOfNode]:
+def changes_for(reason: Words, nodes: Sequence[str], what_if: WhatIf) -> Sequence[RelaxNodeRule | LessOfNode]:
     """The changes of the pod or of these nodes that let them accept it; empty where none is known.
 
     The end of one cordon is enough: there are several where several nodes are cordoned.
     """
-    if isinstance(reason, ResourceShort) and world.pod is not None:
-        less = _less_of_node(reason, nodes, world.pod, world.outcome.state)
+    if isinstance(reason, ResourceShort) and what_if.pod is not None:
+        less = _less_of_node(reason, nodes, what_if.pod, what_if.outcome.state)
         return () if less is None else (less,)
     if isinstance(reason, NodeCordoned):
         return [RelaxNodeRule(reason, (name,)) for name in nodes[:MAX_NODE_REASONS]]
-    return (_relaxed(reason, nodes, world.pod),) if isinstance(reason, _RULES) else ()
+    return (_relaxed(reason, nodes, what_if.pod),) if isinstance(reason, _RULES) else ()
 
 
-def rule_changes(nodes: Mapping[Words, Sequence[str]], world: WhatIf, *, room: bool) -> Iterator[Change]:
+def rule_changes(nodes: Mapping[Words, Sequence[str]], what_if: WhatIf, *, room: bool) -> Iterator[Change]:
     """What lets nodes that a single reason keeps from running the pod, by this reason, accept it.
 
     ``room``: also a smaller request, unless the scheduler makes room by itself.
     """
-    groups = [changes for reason, names in nodes.items() if (changes := changes_for(reason, names, world))]
+    groups = [changes for reason, names in nodes.items() if (changes := changes_for(reason, names, what_if))]
     smaller = [change for group in groups for change in group if isinstance(change, LessOfNode)]
     less = max(smaller, key=lambda change: change.amount, default=None)
     kept = (group for group in groups if not isinstance(group[0], LessOfNode) or (room and group[0] is less))
@@ -250,33 +250,33 @@ def _relaxed(reason: Words, nodes: Sequence[str], pod: Pod | None) -> RelaxNodeR
     return RelaxNodeRule(reason, tuple(nodes), place_to_edit(pod, field))
 
 
-def remedy(reason: Words, nodes: Sequence[str], world: WhatIf) -> Remedy | None:
+def remedy(reason: Words, nodes: Sequence[str], what_if: WhatIf) -> Remedy | None:
     """What removes the reason of these nodes; without a proof where that is not enough. None if unknown."""
     if not nodes:
         return None
     if short := _shortages(reason):
-        return _of_shortage(short, nodes, world)
-    changes = changes_for(reason, nodes, world)
+        return _of_shortage(short, nodes, what_if)
+    changes = changes_for(reason, nodes, what_if)
     if not changes:
-        return _room(nodes, world)
-    proofs = ((change, world.proof_with(change)) for change in changes)
+        return _room(nodes, what_if)
+    proofs = ((change, what_if.proof_with(change)) for change in changes)
     change, proof = next((tried for tried in proofs if tried[1] is not None), (changes[0], None))
     words = say("{what:capital}.", what=change.what)
-    if isinstance(reason, Untolerated) and not reason.is_condition and world.pod is not None:
+    if isinstance(reason, Untolerated) and not reason.is_condition and what_if.pod is not None:
         from kubectl_dra.explain.place_to_edit import place_to_edit
 
-        place = place_to_edit(world.pod, "tolerations")
+        place = place_to_edit(what_if.pod, "tolerations")
         text = "Let the pod tolerate it: {place}: {toleration}"
         words = say(text, place=place, toleration=toleration_for(reason.taint))
     return Remedy(words, proof, offers=(change,))
 
 
-def _of_shortage(short: Sequence[ResourceShort], nodes: Sequence[str], world: WhatIf) -> Remedy | None:
+def _of_shortage(short: Sequence[ResourceShort], nodes: Sequence[str], what_if: WhatIf) -> Remedy | None:
     """The largest request that fits there, unless room is made by a pod that does no work."""
-    change = next(iter(changes_for(short[0], nodes, world)), None) if len(short) == 1 else None
-    proof = world.proof_with(change) if change is not None else None
+    change = next(iter(changes_for(short[0], nodes, what_if)), None) if len(short) == 1 else None
+    proof = what_if.proof_with(change) if change is not None else None
     lacking = [shortage.name for shortage in short if not shortage.passes]
-    room = _room(nodes, world) if not lacking else None
+    room = _room(nodes, what_if) if not lacking else None
     if change is not None and proof is not None and (room is None or room.price >= Price.END_RUNNING):
         return Remedy(say("{what:capital}.", what=change.what), proof, offers=(change,))
     if lacking:
@@ -286,9 +286,9 @@ def _of_shortage(short: Sequence[ResourceShort], nodes: Sequence[str], world: Wh
     return room
 
 
-def best(reasons: Iterable[tuple[Words, Sequence[str]]], world: WhatIf) -> Remedy | None:
+def best(reasons: Iterable[tuple[Words, Sequence[str]]], what_if: WhatIf) -> Remedy | None:
     """What removes one of several reasons, proved: the largest request that fits, else the first; else what may."""
-    offered = [offer for reason, nodes in reasons if (offer := remedy(reason, nodes, world)) is not None]
+    offered = [offer for reason, nodes in reasons if (offer := remedy(reason, nodes, what_if)) is not None]
     proved = [offer for offer in offered if offer.proof is not None]
     return max(proved or offered[:1], key=_amount, default=None)
 
@@ -313,12 +313,12 @@ def _shortages(reason: Words) -> tuple[ResourceShort, ...]:
     return short if len(short) == len(parts) else ()
 
 
-def _room(nodes: Sequence[str], world: WhatIf) -> Remedy | None:
+def _room(nodes: Sequence[str], what_if: WhatIf) -> Remedy | None:
     """Pods whose end makes room on one of these nodes, proved."""
-    if world.pod is None:
+    if what_if.pod is None:
         return None
-    for change in ending_pods(world.outcome, nodes):
-        if proof := world.proof_with(change):
+    for change in ending_pods(what_if.outcome, nodes):
+        if proof := what_if.proof_with(change):
             text = "{what:capital}." if change.ending else "It is enough that {pods} on {node} {count:ends|end}."
             return Remedy(say(text, what=change.what, **change.said), proof, offers=(change,))
     return None

@@ -100,8 +100,8 @@ class Change(Statement, frozen=True, eq=False):
         """The pods that end."""
         return ()
 
-    def made_in(self, world: WhatIf) -> WhatIf:
-        """The world with the change."""
+    def made_in(self, what_if: WhatIf) -> WhatIf:
+        """The cluster with the change."""
         raise NotImplementedError
 
     def in_template(self, pod: Pod) -> Pod:
@@ -112,8 +112,8 @@ class Change(Statement, frozen=True, eq=False):
         """The cluster with the change, where other pods than ``keep``, which waits, may profit; None elsewhere."""
         return None
 
-    def step(self, world: WhatIf) -> ChangeStep:
-        """The change as data, with what is in this world before it."""
+    def step(self, what_if: WhatIf) -> ChangeStep:
+        """The change as data, with what is in the cluster before it."""
         raise NotImplementedError
 
 
@@ -174,14 +174,14 @@ class WhatIf(Struct, frozen=True, dict=True):
         return change.made_in(self).proof()
 
     def with_all(self, changes: Iterable[Change]) -> WhatIf:
-        """The world with all these changes."""
-        return reduce(lambda world, change: change.made_in(world), changes, self)
+        """The cluster with all these changes."""
+        return reduce(lambda what_if, change: change.made_in(what_if), changes, self)
 
     def quick_proof(self, changes: Iterable[Change], tries: Budget) -> Proof | None:
         """The proof that the pod fits with all these changes; also none if the tries, of one node each, do not
         suffice."""
-        world = self.with_all(changes)
-        return next(world._proofs(world._attempt(QUICK_STEPS), world.nodes, tries), None)
+        what_if = self.with_all(changes)
+        return next(what_if._proofs(what_if._attempt(QUICK_STEPS), what_if.nodes, tries), None)
 
     def _attempt(self, steps: int) -> Outcome:
         """A fresh attempt, with so many steps for each node."""
@@ -246,7 +246,7 @@ class WhatIf(Struct, frozen=True, dict=True):
             if (shown := self._shown(outcome, node)) is not None:
                 found.append(shown)
         if not found or found[0].node != proof.node:
-            # It rests on more than this world.
+            # It rests on more than this cluster.
             return proof
         held = {device.driver for claim in self._held for device in claim.devices}
         return shown_on(found, proof, self.cluster.snapshot, real, held, more=tried < len(nodes))

@@ -25,8 +25,8 @@ def for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
     fewer = fewer_for(owner, sibling.alike, pod)
     for fewer_replicas in fewer:
         change = EndPods.by(fewer_replicas)
-        if (proof := blocked.world.proof_with(change)) is not None:
-            given = blocked.world.cluster.ending(change.ended).delta.freed
+        if (proof := blocked.what_if.proof_with(change)) is not None:
+            given = blocked.what_if.cluster.ending(change.ended).delta.freed
             words = say("{what:capital}.", what=change.what)
             return Remedy(words, proof, sum(len(claim.results) for claim in given), (change,))
     # A StatefulSet ends the highest number first, other owners a pod without a node.
@@ -80,7 +80,7 @@ def _using(blocked: Blocked, claim: ResourceClaim) -> Proof | None:
         return None
     if for_one_pod(device.driver for device in claim.devices):
         return None
-    return blocked.world.with_pod(with_claims(pod, own.metadata.name, (claim.metadata.name,))).proof()
+    return blocked.what_if.with_pod(with_claims(pod, own.metadata.name, (claim.metadata.name,))).proof()
 
 
 def by_sharing(blocked: Blocked, held: Sequence[ResourceClaim]) -> Remedy | None:

@@ -222,7 +222,7 @@ def uses(pod: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str, str]]:
 
 def drivers_of_claim(context: Context, reference: Reference) -> tuple[Driver, ...] | None:
     """The known drivers of a claim or template; None if it is not given, or its class is unknown."""
-    given = context.world.find(reference.kind, reference.target, context.item.namespace)
+    given = context.given.find(reference.kind, reference.target, context.item.namespace)
     if not given and _made_by_compute_domain(context, reference):
         driver = catalogue().driver("compute-domain.nvidia.com")
         return () if driver is None else (driver,)
@@ -240,7 +240,7 @@ def drivers_of_claim(context: Context, reference: Reference) -> tuple[Driver, ..
 def not_given(context: Context) -> Iterator[Reference]:
     """The pod's references to claims and templates that are not among the files, and that none of them makes."""
     for reference in references(context):
-        given = context.world.find(reference.kind, reference.target, context.item.namespace)
+        given = context.given.find(reference.kind, reference.target, context.item.namespace)
         if not given and not _made_by_compute_domain(context, reference):
             yield reference
 
@@ -248,7 +248,7 @@ def not_given(context: Context) -> Iterator[Reference]:
 def classes_not_given(context: Context) -> Iterator[str]:
     """The classes of a claim or template that are not among the files, and that no known driver brings."""
     for name in claim_classes(context.item):
-        if not context.world.classes(name) and catalogue().of_class(name) is None:
+        if not context.given.classes(name) and catalogue().of_class(name) is None:
             yield name
 
 
@@ -256,14 +256,14 @@ def _made_by_compute_domain(context: Context, reference: Reference) -> bool:
     """Whether NVIDIA's controller makes the template, because a ComputeDomain names it."""
     named = ("spec", "channel", "resourceClaimTemplate", "name")
     return reference.kind == "ResourceClaimTemplate" and any(
-        value_at(item.raw, named) == reference.target for item in context.world.of_kind("ComputeDomain")
+        value_at(item.raw, named) == reference.target for item in context.given.of_kind("ComputeDomain")
     )
 
 
 def speaks_of_network(context: Context, reference: Reference) -> bool:
     """Whether an unknown claim sounds, by its names, like a network interface or an IMEX channel."""
     names = [reference.name, reference.target]
-    for item in context.world.find(reference.kind, reference.target, context.item.namespace):
+    for item in context.given.find(reference.kind, reference.target, context.item.namespace):
         names.extend(claim_classes(item))
     return any(_NETWORK.search(name) for name in names)
 
@@ -284,7 +284,7 @@ def alternatives_of(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def is_given(context: Context, kind: str, name: str, namespace: str) -> bool:
     """Whether the manifests or the snapshot contain a claim or template."""
-    if context.world.find(kind, name, namespace):
+    if context.given.find(kind, name, namespace):
         return True
     snapshot = context.snapshot
     if snapshot is None:

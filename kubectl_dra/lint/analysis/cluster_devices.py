@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def hidden(context: Context, kind: str, namespace: str = "") -> bool:
     """Whether the cluster may have objects of a kind that were not read, so that a rule cannot decide."""
     gaps = context.snapshot.unread((kind,), namespace) if context.snapshot is not None else ()
-    context.world.unread.update(dict.fromkeys(gaps))
+    context.given.unread.update(dict.fromkeys(gaps))
     return bool(gaps)
 
 

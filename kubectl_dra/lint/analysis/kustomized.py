@@ -167,14 +167,14 @@ def _missing(context: Context) -> Iterator[tuple[FieldPath, str, str]]:
         if not isinstance(name, str) or not name or catalogue().of_class(name) is not None:
             continue
         snapshot = context.snapshot
-        if not context.world.classes(name) and (snapshot is None or name not in snapshot.classes):
+        if not context.given.classes(name) and (snapshot is None or name not in snapshot.classes):
             yield (*alternative.path, "deviceClassName"), CLASS, name
 
 
 def _renamed(context: Context, kind: str, name: str) -> Item | None:
     """The object of the same build with the name between the prefix and suffix that the item itself has."""
     item = context.item
-    inside = [other for other in context.world.of_kind(kind) if other.place.file == item.place.file]
+    inside = [other for other in context.given.of_kind(kind) if other.place.file == item.place.file]
     for other in sorted(inside, key=lambda candidate: len(candidate.name)):
         before, middle, behind = other.name.partition(name)
         if not middle or not (before or behind) or (kind != CLASS and other.namespace != item.namespace):
@@ -197,7 +197,7 @@ def _looks_built(context: Context, renamed: Item, before: str, behind: str) -> b
     """
     if (before and before[-1].isalnum()) or (behind and behind[0].isalnum()):
         return False
-    for item in context.world.items:
+    for item in context.given.items:
         if item.place.file != renamed.place.file:
             continue
         if item.kind not in _MAY_KEEP_NAME and not _between(item.name, before, behind):

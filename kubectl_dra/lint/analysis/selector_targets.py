@@ -128,7 +128,7 @@ def columns(program: Program) -> tuple[Column, ...]:
 
 def class_programs(context: Context, name: str) -> tuple[Program, ...] | None:
     """The compiled selectors of a class from the manifests or the snapshot; None if there is none."""
-    given = context.world.classes(name)
+    given = context.given.classes(name)
     if given:
         return _programs_of(given[0], context.target)
     if context.snapshot is not None and name in context.snapshot.classes:
@@ -145,7 +145,7 @@ def installed_programs(context: Context, name: str) -> tuple[Program, ...]:
 
 def class_names(context: Context) -> tuple[str, ...]:
     """The classes that a request can ask for: those of the cluster and the manifests, or of the known drivers."""
-    given = context.world.names("DeviceClass")
+    given = context.given.names("DeviceClass")
     others = catalogue().classes if context.snapshot is None else context.snapshot.classes
     return tuple(dict.fromkeys((*given, *others)))
 

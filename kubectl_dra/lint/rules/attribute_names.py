@@ -203,7 +203,7 @@ class ClassAsDomain(
                 near = nearest(domain, catalogue().names, 1)
                 if (
                     not near
-                    or context.world.classes(domain)
+                    or context.given.classes(domain)
                     or domain in _shared_domains()
                     or not _typo(domain, near[0])
                 ):

@@ -36,7 +36,7 @@ class MissingClass(
             return
         for alternative in alternatives(context):
             name = alternative.content.get("deviceClassName")
-            if not isinstance(name, str) or not name or name in snapshot.classes or context.world.classes(name):
+            if not isinstance(name, str) or not name or name in snapshot.classes or context.given.classes(name):
                 continue
             if has_old_name(context, "DeviceClass", name) or hidden(context, "DeviceClass"):
                 continue
@@ -67,7 +67,7 @@ class ReferenceMissing(
             return
         namespace = context.item.namespace or "default"
         for reference in references(context):
-            if context.world.find(reference.kind, reference.target, context.item.namespace):
+            if context.given.find(reference.kind, reference.target, context.item.namespace):
                 continue
             known = snapshot.claims if reference.kind == "ResourceClaim" else snapshot.templates
             if (namespace, reference.target) in known or has_old_name(context, reference.kind, reference.target):
@@ -177,7 +177,7 @@ class MorePodsThanDevices(
 
 def _requests_of(context: Context, template: str) -> Sequence[Mapping[str, Any]]:
     """The requests of a template, in the manifests or the cluster."""
-    if given := context.world.find("ResourceClaimTemplate", template, context.item.namespace):
+    if given := context.given.find("ResourceClaimTemplate", template, context.item.namespace):
         return given[0].requests
     known = context.snapshot.templates if context.snapshot is not None else {}
     target = known.get((context.item.namespace or "default", template))

@@ -127,7 +127,7 @@ def _or_a_class(context: Context, resource: str, name: str) -> str:
 
 def _is_offered(context: Context, resource: str) -> bool:
     """Whether a class, given here or in the cluster, offers its devices as the extended resource."""
-    given = context.world.of_kind("DeviceClass")
+    given = context.given.of_kind("DeviceClass")
     if any(item.spec_field("extendedResourceName") == resource for item in given):
         return True
     snapshot = context.snapshot
@@ -262,7 +262,7 @@ def _called_after(context: Context, path: FieldPath, resource: str) -> str:
     used = {str(use.get("name")) for use in items(container, "resources", "claims")}
     word = resource.rpartition("/")[2]
     for reference in references(context):
-        given = context.world.find(reference.kind, reference.target, context.item.namespace)
+        given = context.given.find(reference.kind, reference.target, context.item.namespace)
         called = word in (*reference.name.split("-"), *reference.target.split("-"))
         if reference.name in used and not given and called and not speaks_of_network(context, reference):
             known = drivers_of_claim(context, reference)

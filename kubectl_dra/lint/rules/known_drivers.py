@@ -187,7 +187,7 @@ def configs_of_classes(context: Context) -> Iterator[tuple[FieldPath, str, Mappi
     own = [opaque for _, opaque in opaque_configs(context)]
     for alternative in alternatives(context):
         name = str(alternative.content.get("deviceClassName") or "")
-        for config in known[name].config if name in known and not context.world.classes(name) else ():
+        for config in known[name].config if name in known and not context.given.classes(name) else ():
             opaque = config.get("opaque") or {}
             if not any(_alike(opaque, mine) for mine in own):
                 yield (*alternative.path, "deviceClassName"), name, opaque

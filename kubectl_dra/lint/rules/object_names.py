@@ -37,7 +37,7 @@ class MissingName(
                     continue
                 if has_old_name(context, reference.kind, reference.target):
                     continue
-                names = context.world.names(reference.kind)
+                names = context.given.names(reference.kind)
                 yield from self._near((*reference.path, reference.field), reference.kind, reference.target, names)
             return
         for alternative in alternatives(context):
@@ -46,13 +46,13 @@ class MissingName(
                 not isinstance(name, str)
                 or not name
                 or catalogue().of_class(name) is not None
-                or context.world.classes(name)
+                or context.given.classes(name)
                 or has_old_name(context, "DeviceClass", name)
             ):
                 continue
             if context.snapshot is not None and not context.snapshot.is_gap("DeviceClass"):
                 continue
-            names = (*context.world.names("DeviceClass"), *catalogue().classes)
+            names = (*context.given.names("DeviceClass"), *catalogue().classes)
             yield from self._near((*alternative.path, "deviceClassName"), "DeviceClass", name, names)
 
     def _near(self, path: FieldPath, kind: str, name: str, names: tuple[str, ...]) -> Iterator[LintFinding]:
@@ -79,7 +79,7 @@ class OtherNamespace(
     def check(self, context: Context) -> Iterator[LintFinding]:
         own = context.item.namespace
         for reference in references(context):
-            given = context.world.find(reference.kind, reference.target)
+            given = context.given.find(reference.kind, reference.target)
             places = {item.namespace for item in given}
             if not given or own in places or (own and "" in places):
                 continue

@@ -69,7 +69,7 @@ class UnknownRequest(
             reference = entries.get(name)
             if not request or reference is None:
                 continue
-            given = context.world.find(reference.kind, reference.target, context.item.namespace)
+            given = context.given.find(reference.kind, reference.target, context.item.namespace)
             known = [[str(entry.get("name") or "") for entry in item.requests] for item in given]
             if not known or any(request in names for names in known):
                 continue

@@ -159,7 +159,7 @@ def _whole(value: Any) -> int | None:
 def _asked(context: Context) -> Iterator[tuple[str, Counter[str]]]:
     """What each claim and workload of the quota's namespace counts, by quota key."""
     namespace = context.item.namespace
-    for item in context.world.items:
+    for item in context.given.items:
         if item.namespace != namespace:
             continue
         if item.kind == "ResourceClaim" and item.owner is None:
@@ -168,7 +168,7 @@ def _asked(context: Context) -> Iterator[tuple[str, Counter[str]]]:
             number = _pods(item)
             counted: Counter[str] = Counter()
             for reference in references_of(item.raw) if number else ():
-                given = context.world.templates(reference.target, namespace)
+                given = context.given.templates(reference.target, namespace)
                 if reference.kind == "ResourceClaimTemplate" and len(given) == 1:
                     counted.update(_counted(given[0], number))
             yield item.title, counted

@@ -198,7 +198,7 @@ class AdminAccess(
 
     def _labels(self, context: Context, name: str) -> Mapping[str, Any] | None:
         """The labels of the namespace, from the manifests or the snapshot; None if unknown."""
-        given = context.world.namespaces.get(name) if name else None
+        given = context.given.namespaces.get(name) if name else None
         if given is not None:
             return fields_at(given.metadata, "labels")
         snapshot = context.snapshot

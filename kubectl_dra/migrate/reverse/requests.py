@@ -64,19 +64,19 @@ CLAIM_FIELDS: Final[Mapping[str, tuple[str, Share]]] = {
 
 
 def made_claim(
-    raw: Mapping[str, Any], path: FieldPath, pod_claim: Any, world: Mapping[ObjectKey, Mapping[str, Any]]
+    raw: Mapping[str, Any], path: FieldPath, pod_claim: Any, by_key: Mapping[ObjectKey, Mapping[str, Any]]
 ) -> MadeClaim | None:
     """The claim of one entry of ``resourceClaims``; None if it names none. Raises Stop: migrate has not made it."""
     for field, (kind, share) in CLAIM_FIELDS.items():
         if not isinstance(pod_claim, Mapping) or not isinstance(pod_claim.get(field), str):
             continue
         key = (kind, object_key(raw)[1], pod_claim[field])
-        world_object = world.get(key)
-        if world_object is None or not str(world_object.get("apiVersion")).startswith(f"{GROUP}/v1"):
+        existing = by_key.get(key)
+        if existing is None or not str(existing.get("apiVersion")).startswith(f"{GROUP}/v1"):
             raise Stop(NO_TEMPLATE, path, f"{kind} {pod_claim[field]} is not among the files that were read", _READ)
         below: FieldPath = ("spec", "spec", "devices") if kind == "ResourceClaimTemplate" else ("spec", "devices")
         try:
-            devices = value_at(reshaped(world_object), below)
+            devices = value_at(reshaped(existing), below)
         except (AttributeError, KeyError, TypeError, ValueError):
             devices = None
         requests = {

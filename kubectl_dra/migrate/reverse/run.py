@@ -75,13 +75,13 @@ def reverse(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
     if not files:
         check_readable(inputs, notes)
     objects = sum(len(file.objects) for file in files)
-    world: dict[ObjectKey, Mapping[str, Any]] = {}
+    by_key: dict[ObjectKey, Mapping[str, Any]] = {}
     for file in files:
         for manifest in file.objects:
-            world.setdefault(object_key(manifest.object), manifest.object)
+            by_key.setdefault(object_key(manifest.object), manifest.object)
     patched = {object_key(manifest.object) for file in files if is_patch(file.name) for manifest in file.objects}
     defects: list[str] = []
-    freed = {key for file in files for key in _restore(file, world, job, patched, defects)}
+    freed = {key for file in files for key in _restore(file, by_key, job, patched, defects)}
     freed -= {key for file in files for manifest in file.objects for key in references(manifest.object)}
     for file in files:
         _remove(file, freed)
@@ -115,7 +115,7 @@ def _opened(file: Input, notes: list[str], closed: list[MigratedFile]) -> File |
 
 def _restore(
     file: File,
-    world: Mapping[ObjectKey, Mapping[str, Any]],
+    by_key: Mapping[ObjectKey, Mapping[str, Any]],
     job: MigrationJob,
     patched: AbstractSet[ObjectKey],
     defects: list[str],
@@ -126,7 +126,7 @@ def _restore(
     """
     # Copies of a workload, as overlays have them, have claims of the same name each in its own file.
     own = {object_key(manifest.object): manifest.object for manifest in reversed(file.objects)}
-    around = ChainMap(own, dict(world))
+    around = ChainMap(own, dict(by_key))
     wants: list[PlannedEdit] = []
     for manifest in file.objects:
         if workload_key(manifest.object) in quotas.HARD:
@@ -202,11 +202,13 @@ class Reversal(NamedTuple):
     freed: tuple[ObjectKey, ...] = ()
 
 
-def plan(raw: Mapping[str, Any], world: Mapping[ObjectKey, Mapping[str, Any]], settings: MigrationSettings) -> Reversal:
-    """Plan the reverse migration of a workload. ``world`` has all objects of the run by key."""
+def plan(
+    raw: Mapping[str, Any], by_key: Mapping[ObjectKey, Mapping[str, Any]], settings: MigrationSettings
+) -> Reversal:
+    """Plan the reverse migration of a workload. ``by_key`` has all objects of the run by key."""
     machine = machine_path(raw)
     try:
-        return Reversal(*plan_machine(raw, machine, world, settings)) if machine else _workload(raw, world, settings)
+        return Reversal(*plan_machine(raw, machine, by_key, settings)) if machine else _workload(raw, by_key, settings)
     except Stop as stop:
         return Reversal(ObjectPlan(refusals=(stop.refusal,)))
 
@@ -222,11 +224,11 @@ def references(raw: Mapping[str, Any]) -> Iterator[ObjectKey]:
 
 
 def _workload(
-    raw: Mapping[str, Any], world: Mapping[ObjectKey, Mapping[str, Any]], settings: MigrationSettings
+    raw: Mapping[str, Any], by_key: Mapping[ObjectKey, Mapping[str, Any]], settings: MigrationSettings
 ) -> Reversal:
     others: list[PlanRefusal] = []
     choices: dict[tuple[ObjectKey, str], list[Named]] = {}
-    entries = [(spec, list(_entries(raw, spec, world, settings, choices, others))) for spec in pod_specs(raw)]
+    entries = [(spec, list(_entries(raw, spec, by_key, settings, choices, others))) for spec in pod_specs(raw)]
     used = [claim for _, claims in entries for claim in claims]
     if not used:
         return Reversal(ObjectPlan(refusals=tuple(others)))
@@ -237,15 +239,15 @@ def _workload(
     forward = replace(settings, reverse=False, strategy="claims", share=shares.pop(), version="v1")
     freed = tuple(dict.fromkeys(claim.key for claim in used))
     try:
-        created = {key: to_v1(world[key]) for key in freed}
+        created = {key: to_v1(by_key[key]) for key in freed}
     except ConversionError as wrong:
         raise Stop(
             NOT_OURS, (*entries[0][0].path, "resourceClaims"), f"what it refers to is not valid: {wrong}"
         ) from None
     around = PlanSurroundings(
-        [other for key, other in world.items() if key not in created],
-        frozenset(key for key in world if key not in created),
-        alike=dict(_of_siblings(raw, created, world)),
+        [other for key, other in by_key.items() if key not in created],
+        frozenset(key for key in by_key if key not in created),
+        alike=dict(_of_siblings(raw, created, by_key)),
     )
     problem = ""
     fitting: list[tuple[list[Change], list[Resource]]] = []
@@ -264,14 +266,16 @@ def _workload(
 
 
 def _of_siblings(
-    raw: Mapping[str, Any], created: Mapping[ObjectKey, Mapping[str, Any]], world: Mapping[ObjectKey, Mapping[str, Any]]
+    raw: Mapping[str, Any],
+    created: Mapping[ObjectKey, Mapping[str, Any]],
+    by_key: Mapping[ObjectKey, Mapping[str, Any]],
 ) -> Iterator[tuple[str, str]]:
     """The templates that are called after another Pod that uses them too."""
     mine = object_key(raw)
     if mine[0] != "Pod":
         return
     for key, template in created.items():
-        for other, pod in world.items():
+        for other, pod in by_key.items():
             if other[:2] == mine[:2] and other != mine and key[2].startswith(f"{other[2]}-") and key in references(pod):
                 yield template_key(template), key[2]
                 break
@@ -280,7 +284,7 @@ def _of_siblings(
 def _entries(
     raw: Mapping[str, Any],
     spec: WorkloadPodSpec,
-    world: Mapping[ObjectKey, Mapping[str, Any]],
+    by_key: Mapping[ObjectKey, Mapping[str, Any]],
     settings: MigrationSettings,
     choices: dict[tuple[ObjectKey, str], list[Named]],
     others: list[PlanRefusal],
@@ -291,7 +295,7 @@ def _entries(
     for index, pod_claim in enumerate(items_at(spec.content, "resourceClaims")):
         path: FieldPath = (*spec.path, "resourceClaims", index)
         try:
-            claim = made_claim(raw, path, pod_claim, world)
+            claim = made_claim(raw, path, pod_claim, by_key)
             if claim is None:
                 continue
             for name, exactly in claim.requests.items():

@@ -32,7 +32,7 @@ def machine_path(raw: Mapping[str, Any]) -> FieldPath | None:
 
 
 def plan_machine(
-    raw: Mapping[str, Any], root: FieldPath, world: Mapping[ObjectKey, Mapping[str, Any]], settings: MigrationSettings
+    raw: Mapping[str, Any], root: FieldPath, by_key: Mapping[ObjectKey, Mapping[str, Any]], settings: MigrationSettings
 ) -> tuple[ObjectPlan, tuple[ObjectKey, ...]]:
     """The plan of an object with a virtual machine at ``root``, and the templates that it then no longer needs.
 
@@ -44,7 +44,7 @@ def plan_machine(
     freed: dict[ObjectKey, Mapping[str, Any]] = {}
     others: list[PlanRefusal] = []
     entries = items_at(value_at(raw, root), "resourceClaims")
-    for device, claim, exactly in _devices(raw, root, world, others):
+    for device, claim, exactly in _devices(raw, root, by_key, others):
         path = (*root, "resourceClaims", claim.place)
         names = [named.resource for named in resources_of(claim, "", exactly, path, settings)]
         machines = [resource for resource in names if resource.kind == "passthrough"]
@@ -54,7 +54,7 @@ def plan_machine(
         changes += [Delete((*device, "claimName")), Delete((*device, "requestName"))]
         changes += [Set((*device, "deviceName"), machines[0].name), Delete(path)]
         moved.append(MachineDevice(device, machines[0]))
-        freed[claim.key] = to_v1(world[claim.key])
+        freed[claim.key] = to_v1(by_key[claim.key])
     if not moved:
         return ObjectPlan(refusals=tuple(others)), ()
     gpus: FieldPath = (*root, "domain", "devices", GPUS)
@@ -66,7 +66,7 @@ def plan_machine(
     if len(moved) == len(entries):
         gone = (*root, "resourceClaims")
         changes = [*(change for change in changes if change.path[: len(gone)] != gone), Delete(gone)]
-    if problem := _difference(raw, changed(raw, changes), moved, freed, world, settings):
+    if problem := _difference(raw, changed(raw, changes), moved, freed, by_key, settings):
         raise Stop(NOT_OURS, (*root, "resourceClaims"), problem)
     names_again = ", ".join(dict.fromkeys(device.resource.name for device in moved))
     reason = f"the claim becomes {names_again} again, which KubeVirt takes from permittedHostDevices"
@@ -77,7 +77,7 @@ def plan_machine(
 
 
 def _devices(
-    raw: Mapping[str, Any], root: FieldPath, world: Mapping[ObjectKey, Mapping[str, Any]], others: list[PlanRefusal]
+    raw: Mapping[str, Any], root: FieldPath, by_key: Mapping[ObjectKey, Mapping[str, Any]], others: list[PlanRefusal]
 ) -> Iterator[tuple[FieldPath, MadeClaim, Mapping[str, Any]]]:
     """The devices that claims of their own serve, each with its request; ``others`` get why the rest stays."""
     entries = items_at(value_at(raw, root), "resourceClaims")
@@ -89,7 +89,7 @@ def _devices(
                     continue
                 path: FieldPath = (*root, "resourceClaims", place)
                 try:
-                    claim = made_claim(raw, path, entry, world)
+                    claim = made_claim(raw, path, entry, by_key)
                     exactly = claim.requests.get(str(device.get("requestName"))) if claim is not None else None
                     if claim is None or claim.share != "template" or exactly is None:
                         raise Stop(NOT_OURS, path, "migrate gives each device of a virtual machine a template's claim")
@@ -103,11 +103,11 @@ def _difference(
     before: Mapping[str, Any],
     devices: list[MachineDevice],
     created: Mapping[ObjectKey, Mapping[str, Any]],
-    world: Mapping[ObjectKey, Mapping[str, Any]],
+    by_key: Mapping[ObjectKey, Mapping[str, Any]],
     settings: MigrationSettings,
 ) -> str:
     """Difference between the migrated ``before`` and the current state; empty if there is none."""
-    rest = {key: other for key, other in world.items() if key not in created}
+    rest = {key: other for key, other in by_key.items() if key not in created}
     forward = replace(settings, reverse=False, strategy="claims", version="v1")
     planned = plan_devices(before, devices, PlanSurroundings(list(rest.values()), frozenset(rest)), forward)
     after = changed(before, [change for step in planned.steps for change in step.changes])

@@ -45,7 +45,7 @@ class _Objects(Sequence[Mapping[str, Any]]):
         return len(self._all())
 
 
-class World:
+class RunObjects:
     """The current objects of all files, and the names that are taken."""
 
     def __init__(self, files: Sequence[File], catalogue: VendorCatalogue) -> None:
