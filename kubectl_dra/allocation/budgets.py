@@ -84,7 +84,7 @@ MOST_SCORED: Final = 60_000
 """Number of nodes that are scored in all; after that, pods go where the fewest of the workload are."""
 CHOICES: Final = 8
 CHOICES_STEPS: Final = 600_000
-"""Steps for other choices among equal nodes; none is tried after so many."""
+"""Number of other choices among equal nodes that are tried, and steps after which no further one begins."""
 MOST_TRIED: Final = 100_000
 """Pods of a role: more than the largest clusters run."""
 FEWEST_TRIED: Final = 1_000

@@ -52,7 +52,7 @@ BEHAVIOUR: Final[Mapping[str, behaviour.Behaviour]] = {
 
 
 class Features(Struct, frozen=True):
-    """What an allocator can do and how it goes about it; by default as in 1.36 with its gates.
+    """Features and behaviour of an allocator; by default as in 1.36 with its gates.
 
     Up to ``taint_rules`` the fields follow from feature gates, the others from the release:
     ``stable`` is the variant that knows neither shares nor binding conditions, ``experimental`` the one with what is

@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 EXPONENT_COMPARED: Final = 100_000
-"""Above this power of ten, quantities are compared only by mantissa: nobody needs them, and they take long."""
+"""Above this power of ten, quantities are compared only by mantissa: no one needs them, and exact ones take long."""
 _BITS_OF_4000_DIGITS: Final = 13_287
 
 

@@ -147,7 +147,7 @@ class ObjectMeta(Wire, frozen=True):
 
     @property
     def deleted_at(self) -> str:
-        """When somebody asked for the deletion; empty if nobody has."""
+        """Time of the request for deletion; empty if there was none."""
         if not self.deletion_grace_period_seconds:
             return self.deletion_timestamp
         try:

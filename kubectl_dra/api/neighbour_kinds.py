@@ -168,4 +168,4 @@ cluster-autoscaler's ``provisioningrequest/pods``, KubeVirt's types.
 LAYER_ANNOTATIONS: Final = (*NAMING, "leaderworkerset.sigs.k8s.io/", "karpenter.sh/do-not-disrupt")
 """Prefixes of the annotations of pods that say something to other layers."""
 KNOWN_SCHEDULERS: Final = ("default-scheduler", "volcano", "kai-scheduler", "yunikorn")
-"""Schedulers whose names identify nobody."""
+"""Well-known schedulers: their names identify no user."""

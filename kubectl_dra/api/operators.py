@@ -65,7 +65,7 @@ class ComputeDomainChannel(Wire, frozen=True):
 
 
 class ComputeDomainSpec(Wire, frozen=True):
-    """``spec`` of a ComputeDomain; ``num_nodes`` is deprecated, and 0 where nobody sets it."""
+    """``spec`` of a ComputeDomain; ``num_nodes`` is deprecated, and 0 by default."""
 
     num_nodes: int = 0
     channel: ComputeDomainChannel = ComputeDomainChannel()

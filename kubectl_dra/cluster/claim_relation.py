@@ -31,7 +31,7 @@ class ClaimRelation(Enum):
     NAMED = auto()
     """The same of a pod that has ended, and so will never use the claim."""
     NOT_OWNER = auto()
-    """It names a claim that was made from a template for somebody else: the scheduler leaves the pod out."""
+    """It names a claim that was made from a template for another pod: the scheduler leaves the pod out."""
     BINDING = auto()
     """Listed, without a node yet."""
     STARTING = auto()
@@ -53,7 +53,7 @@ class ClaimRelation(Enum):
     GROUP = auto()
     """The entry means a PodGroup; of a pod: its group is listed."""
     FOREIGN = auto()
-    """The entry means something else, and is kept for ever."""
+    """The entry is not a pod's, and is kept for ever."""
 
     @property
     def listed(self) -> bool:
@@ -229,7 +229,7 @@ def waiting_for(claim: ResourceClaim, snapshot: Snapshot) -> list[Pod]:
 
 
 def placed_unreserved(claim: ResourceClaim, pods: Iterable[Pod]) -> list[Pod]:
-    """Those of a claim's pods that have a node and do not run, because the allocated claim is reserved for nobody.
+    """Pods of an allocated claim that is reserved for no one, which have a node and do not run.
 
     Schedulers that do not know claims place pods like that; nobody reserves the claim afterwards.
     """

@@ -89,7 +89,7 @@ class _Source:
 
     @property
     def silent_since(self) -> float | None:
-        """Since when changes may not be told; None while they are, or nobody may know them."""
+        """Time since when changes may be missing; None while they come, or may not be read."""
         live = self._watch is not None and self._watch.live
         return None if live or self._denied else self._silent_since
 
@@ -141,7 +141,7 @@ class _Source:
             self._owner.changed()
 
     def take(self, change: str, content: Mapping[str, Any]) -> None:
-        """Note a change; one of fields that nobody reads, such as a heartbeat, is none."""
+        """Note a change; a change of fields that are not read, such as a heartbeat, does not count."""
         metadata = content.get("metadata") or {}
         key = (
             str(metadata.get("namespace") or "") if is_namespaced(self.kind) else "",
@@ -161,7 +161,7 @@ class _Source:
                 self._owner.changed()
 
     def forget_events(self, needed: Callable[[Any], bool]) -> None:
-        """Drop events that nobody needs."""
+        """Drop events that are no longer needed."""
         for key in [key for key, kept in self.objects.items() if not needed(kept.object)]:
             self._part.drop(self.kind, key)
 
@@ -242,7 +242,7 @@ class FollowedCluster:
             return self._changed_since is not None
 
     def changed(self) -> None:
-        """Note that a snapshot would have something else by now. The condition is held."""
+        """Note that a new snapshot would differ by now. The condition is held."""
         if self._changed_since is None:
             self._changed_since = self.clock()
         self.condition.notify_all()

@@ -1,4 +1,4 @@
-"""What no API server would have stored, in files that somebody edited: answers about it may mean nothing.
+"""Objects that no API server would have stored, in files edited by hand: answers about them may mean nothing.
 
 These are the mistakes with which an object still reads like another, valid one. What has a wrong type is an error when
 it is read; `lint` knows all rules.

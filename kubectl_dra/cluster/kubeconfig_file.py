@@ -123,7 +123,7 @@ class Kubeconfig(Struct, frozen=True):
     contexts: Mapping[str, Used] = {}
 
     def entry(self, kind: type[E], name: str) -> E:
-        """The entry of that name. Raises ClusterError: there is none, or it has what nobody understands."""
+        """The entry of that name. Raises ClusterError: there is none, or it cannot be read."""
         section = _SECTIONS[kind]
         entries: Mapping[str, Used] = getattr(self, section)
         if name not in entries:
@@ -202,7 +202,7 @@ def _base64(key: str, value: Any) -> Any:
 
 
 def _unknown(place: str, name: str, content: Mapping[str, Any], kind: type[Any]) -> str:
-    """The sentence about a key that nobody knows; empty if all are known."""
+    """The sentence about an unknown key; empty if all are known."""
     exec_keys = content.get("exec") if kind is UserEntry else None
     known = set(kind.__struct_encode_fields__)
     odd = sorted(set(content) - known)

@@ -139,7 +139,7 @@ class PodLists:
         self._owners = Interner()
 
     def read(self, raw: PodText) -> Pod:
-        """The pod without the parts that nobody reads. Raises ValueError if it needs a closer look."""
+        """The pod without the parts that are never read. Raises ValueError if it needs a closer look."""
         meta, status = raw.metadata, raw.status
         ending = bool(meta.deletion_timestamp)
         owners = bytes(memoryview(meta.owners))

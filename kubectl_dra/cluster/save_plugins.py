@@ -61,7 +61,7 @@ def with_plugin(pod: dict[str, Any], plugin: NodePlugin) -> None:
 
 
 def slim(daemon: DaemonSet) -> DaemonSet:
-    """A DaemonSet without what nobody reads of it: of others than those of drivers, without what runs there."""
+    """A DaemonSet without unread parts; of those that are no drivers, without their containers."""
     spec = daemon.spec.template.spec
     plugin = daemon.is_plugin
     kept = DaemonPodSpec(

@@ -58,7 +58,7 @@ UNREADABLE: Final = "unreadable"
 
 
 class Gap(NamedTuple):
-    """Something that the snapshot does not know.
+    """A part of the cluster that the snapshot does not know.
 
     ``reason`` is one of the constants above: the cluster forbids reading the kind, does not serve it, or has
     no such namespace; nobody asked for the kind, or a file has no object of it; the objects are in an unreadable
@@ -79,7 +79,7 @@ class Gap(NamedTuple):
 
     @property
     def help(self) -> str:
-        """What somebody can do about it, as the end of a sentence; empty if nothing is known."""
+        """Advice to close the gap, as the end of a sentence; empty if there is none."""
         if self.reason == FORBIDDEN:
             return '; examples/rbac/read.yaml allows it, and the command "can" says what is missing'
         return "; if the cluster has none, add --complete" if self.reason == ABSENT else ""
@@ -112,7 +112,7 @@ class Permission(NamedTuple):
 
 
 class RefusedChange(NamedTuple):
-    """An object that exists, and the ``fields`` in which a manifest differs although nobody can change them.
+    """An existing object, and the immutable ``fields`` in which a manifest differs.
 
     The server refuses the manifest, and all of the object stays as it is.
     """
@@ -199,7 +199,7 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def whole(self) -> bool:
-        """Whether the kinds without gaps have all of their objects: files that somebody made hold any part of them."""
+        """Whether the kinds without gaps have all of their objects; files made by hand may have any part of them."""
         return self.declared or self.release_source == "server"
 
     @property
@@ -289,7 +289,7 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
         return self.missing(kind, namespace) is not None
 
     def lacks_node(self, name: str) -> bool:
-        """Whether a node that something names is gone: nodes were read, and it is not among them."""
+        """Whether a node that is named somewhere is gone: nodes were read, and it is not among them."""
         return bool(name and self.nodes) and name not in self.nodes and not self.is_gap("Node")
 
     @property

@@ -59,7 +59,7 @@ LATER: Final = "later"
 NEVER: Final = "never"
 UNKNOWN: Final = "unknown"
 DRIVER: Final = "driver"
-"""What comes of what an autoscaler says: a node, perhaps one later, none until something changes, none because it does
+"""Result of an autoscaler's message: a node, perhaps one later, none until something changes, none because it does
 not know that a new one would have such devices; or one is there and its driver is late.
 """
 LAYERS: Final = (*AUTOSCALERS, Speaker.KAI, Speaker.KUEUE, Speaker.VOLCANO, Speaker.YUNIKORN)

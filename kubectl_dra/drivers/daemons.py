@@ -16,7 +16,7 @@ from kubectl_dra.scheduling.taint_toleration import tolerates
 REPLICAS: Final = "ReplicaSet"
 """The kind that makes the pods of a Deployment."""
 NO_POD_MADE: Final = "FailedCreate"
-"""The reason of events about a DaemonSet or ReplicaSet whose pod nobody may make: quota, admission, security."""
+"""Reason of events about a DaemonSet or ReplicaSet whose pods are refused: by quota, admission or security."""
 _ALWAYS: Final = (
     *("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/disk-pressure"),
     *("node.kubernetes.io/memory-pressure", "node.kubernetes.io/pid-pressure", "node.kubernetes.io/unschedulable"),
@@ -52,7 +52,7 @@ def replica_state(namespace: str, name: str, snapshot: Snapshot) -> DaemonState:
 
 
 def failing_replicas(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """Namespaces and names of ReplicaSets whose pods nobody may make."""
+    """Namespaces and names of ReplicaSets whose pods are refused."""
     for event in snapshot.events:
         if event.kind == REPLICAS and event.reason == NO_POD_MADE:
             yield event.namespace, event.name

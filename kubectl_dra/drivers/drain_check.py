@@ -35,9 +35,9 @@ class WhileAway(StrEnum):
     HANGS = "hangs"
     """It is being deleted and cannot end before the driver is back."""
     MAY_FAIL = "may-fail"
-    """It is on the node and has not started, and nobody sees whether the device plugin has given it its devices."""
+    """It is on the node and has not started, and whether the device plugin gave it its devices is unknown."""
     LOST = "lost"
-    """Its node is not ready: nobody sees whether it runs, and its kubelet ends no pod."""
+    """Its node is not ready: whether it runs is unknown, and its kubelet ends no pod."""
     UNKNOWN = "unknown"
     """It was not read."""
 
@@ -67,7 +67,7 @@ class ClaimOfDriver(NamedTuple):
 
     @property
     def unused(self) -> bool:
-        """Whether it has its devices for nobody."""
+        """Whether its devices are held by a claim that no pod uses."""
         return not self.pods and not self.awaited
 
 
@@ -129,7 +129,7 @@ class DriverUsers(NamedTuple):
 
     @property
     def unused(self) -> tuple[ClaimOfDriver, ...]:
-        """The claims that have devices of the node for nobody."""
+        """The claims with devices of the node that no pod uses."""
         return tuple(claim for claim in self.claims if claim.unused)
 
     def row(self, driver: str) -> NodeDriver | None:

@@ -72,7 +72,7 @@ class NodeDrivers(NamedTuple):
         return next((row for row in self.rows if row.driver == driver and row.node == node), None)
 
     def broken(self, driver: str = "") -> tuple[NodeDriver, ...]:
-        """Where drivers, or this one, need somebody to do something."""
+        """Rows of drivers, or of this one, that need a repair."""
         return tuple(row for row in self.rows if row.state.broken and driver in ("", row.driver))
 
 
@@ -227,7 +227,7 @@ def _nowhere(snapshot: Snapshot, known: Collection[str], waiting: Counter[str]) 
 
 
 def _held_elsewhere(snapshot: Snapshot) -> Mapping[tuple[str, str], int]:
-    """By driver and node: how many devices claims hold of pools that nobody publishes, called like a node."""
+    """Number of devices, by driver and node, that claims hold of unpublished pools called like a node."""
     if snapshot.is_gap("ResourceSlice"):
         return {}
     missing = not_published(snapshot.claims.values(), snapshot)

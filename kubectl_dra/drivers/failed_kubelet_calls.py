@@ -18,7 +18,7 @@ from kubectl_dra.drivers.health import SEVERITY, STARTING_SECONDS, DriverState, 
 
 _UNREGISTERED: Final = re.compile(r"not registered|registered DRA plugins|no registered DRA|DRA driver \S+ not found")
 _NO_ANSWER: Final = re.compile(r"connection error|connection refused|transport: Error while dialing|code = Unavailable")
-"""The kubelet knows the driver's socket, but nobody listens there."""
+"""The kubelet knows the driver's socket, but no process listens there."""
 _NOT_ALLOWED: Final = re.compile(r"is not allowed to use ResourceClaim")
 _ANSWERED: Final = re.compile(
     r"NodePrepareResources(?: failed for ResourceClaim [^:\s]{1,253})?: (?P<said>.+)", re.DOTALL

@@ -31,7 +31,7 @@ class DriverState(StrEnum):
     GONE = "gone"
     """Claims hold devices of it on a node, and it neither publishes there nor has a pod there."""
     PART_OFF = "switched-off"
-    """Somebody wants its devices, the node has them, and the part of the driver that publishes them is off."""
+    """Its devices are wanted and the node has them, but the part of the driver that publishes them is off."""
     NOT_REGISTERED = "not-registered"
     """The kubelet of the node does not know it, so no pod with devices of it starts."""
     NOT_ANSWERING = "not-answering"
@@ -62,17 +62,17 @@ class DriverState(StrEnum):
 
     @property
     def broken(self) -> bool:
-        """Whether somebody has to do something."""
+        """Whether it needs a repair."""
         return self in _BROKEN
 
     @property
     def starts_no_pod(self) -> bool:
-        """Whether a pod that gets devices of the driver does not start on the node: nobody prepares them there."""
+        """Whether pods with devices of the driver cannot start on the node: no one prepares their claims there."""
         return self in _STARTS_NO_POD
 
     @property
     def open(self) -> bool:
-        """Whether it cannot be told how the driver is."""
+        """Whether the state of the driver is unknown."""
         return self in (DriverState.UNKNOWN, DriverState.STARTING, DriverState.ENDING)
 
 
@@ -242,7 +242,7 @@ class NodeDriver(Struct, frozen=True):
 
     @property
     def ails(self) -> bool:
-        """Whether somebody who wants devices of it has to do something: it is broken, or runs nowhere."""
+        """Whether those who want its devices have to act: it is broken, or runs nowhere."""
         return self.state.broken or bool(self.wanted_by)
 
     @property

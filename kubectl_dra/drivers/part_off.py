@@ -1,4 +1,4 @@
-"""The signs that a vendor's driver is installed without the part that publishes the devices which somebody wants."""
+"""Signs that a vendor's driver is installed without the part that publishes the wanted devices."""
 
 from __future__ import annotations
 

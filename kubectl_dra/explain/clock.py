@@ -24,7 +24,7 @@ SCHEDULER: Final = "the scheduler"
 
 
 class UnderWay(NamedTuple):
-    """What somebody does by itself, within the time that it needs: who, and for how many seconds already."""
+    """A controller's normal work: which controller, and the seconds it has taken so far."""
 
     by: str
     seconds: int
@@ -51,11 +51,11 @@ class Clock:
         return self.age(since) >= GIVEN
 
     def fresh(self, since: str) -> bool:
-        """Whether controllers have had less time than they are given; no where nobody knows."""
+        """Whether controllers have had less time than they are given; False where it is unknown."""
         return parse(since) is not None and self.age(since) < GIVEN
 
     def lasting(self, since: str) -> Words:
-        """`` for over 20 hours``: at least how long; nothing for less than a minute, or where nobody knows."""
+        """`` for over 20 hours``: the time since, at least; empty for less than a minute, or if it is unknown."""
         count, unit = self._amount(since)
         return say(" for over {count:" + unit + "}", count=count) if unit != "second" else ""
 
@@ -78,6 +78,6 @@ class Clock:
 
 
 def under_way(by: str, since: str, snapshot: Snapshot) -> UnderWay | None:
-    """Who has been at it since a time of the API; None if that has lasted too long, or nobody knows."""
+    """A controller's work since a time of the API; None if it has lasted too long, or the time is unknown."""
     clock = Clock(snapshot)
     return UnderWay(by, int(clock.age(since).total_seconds())) if clock.fresh(since) else None

@@ -207,7 +207,7 @@ class RemedyPlan(Struct, frozen=True):
 
 
 class SchedulerMessage(Struct, frozen=True):
-    """What somebody wrote about the pod: a condition or an event."""
+    """Message about the pod: a condition or an event."""
 
     speaker: Speaker
     source: str

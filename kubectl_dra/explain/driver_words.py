@@ -1,4 +1,4 @@
-"""What is said of a driver on a node: how it is there, and where to look next."""
+"""Sentences about a driver on a node: its state there, and where to look next."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ _TEXTS: Final = {
 
 
 def _wanted(row: NodeDriver) -> Words:
-    """That a driver publishes nothing anywhere, though somebody wants its devices."""
+    """Words for a driver that publishes nothing anywhere, though its devices are wanted."""
     words = {"classes": row.wanted_by, "claims": row.claims, "other": row.other_part}
     waits = say("; {claims:claim} {claims:waits|wait} for it", **words) if row.claims else ""
     if row.state is DriverState.PART_OFF:

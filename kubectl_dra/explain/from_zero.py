@@ -94,7 +94,7 @@ def _is_of_no_node(view: DeviceView, located: Located) -> bool:
 
 
 def _slips(term: Program, refused: Sequence[PublishedDevice]) -> Iterator[bool]:
-    """Whether a term that all devices fail is badly written: it reads what nobody publishes, or misspells a value."""
+    """Whether a term that all devices fail is badly written: it reads what is never published, or misspells a value."""
     for column in term.columns or ():
         if column.id and not any(value is not None for value in values_of(refused, column)):
             yield not _is_known(column, refused)

@@ -78,7 +78,7 @@ def supposing(further: Finding, findings: Sequence[Finding]) -> Finding:
 
 
 def _without_unusable(question: Question, analysis: Analysis, findings: Sequence[Finding]) -> Question:
-    """The question without claims, requests and extended resources that nobody can serve."""
+    """The question without claims, requests and extended resources that cannot be served at all."""
     # A claim in which only a class is missing is asked about without that request.
     refused = {finding.claim for finding in findings if not finding.kind.passes and finding.kind is not CLASS_MISSING}
     missing = {(finding.claim, finding.request) for finding in findings if finding.kind is CLASS_MISSING}

@@ -60,7 +60,7 @@ _STANDING: Final = {
 
 
 class ClaimHolder(Struct, frozen=True):
-    """Who holds a claim, as far as it matters for whom to ask for its devices.
+    """Holder of a claim, with what matters for the order in which to ask for its devices.
 
     ``pods`` are the consumers that are known, ``owner`` what makes the first again, and ``alike`` how many pods of this
     owner there are. ``related``: the pod that waits has the same owner. ``holding`` is how many devices the pods give
@@ -128,7 +128,7 @@ class ClaimHolder(Struct, frozen=True):
 
     @property
     def duty(self) -> tuple[HolderState, bool, bool, int]:
-        """Whom to ask first: who does not need them, whom nobody makes again, by priority."""
+        """Order in which to ask: those that do not need them, those that are not made again, by priority."""
         kind = self.owner.kind if self.owner is not None else ""
         returning = kind in ("DaemonSet", "Node")
         return self.standing, self.related or returning, kind in MAKES_AGAIN, self.priority
@@ -268,7 +268,7 @@ class HolderIndex:
         return say("pod {names}", names=[f"{space}/{entry.name}" for entry in pods])
 
     def describe_claim(self, claim: ResourceClaim) -> Phrase:
-        """A claim and its consumers: pods with phase, other kinds by name, or nobody."""
+        """A claim and its consumers: pods with phase, other kinds by name, or none."""
         return self._described.of(claim, self._describe)
 
     def _describe(self, claim: ResourceClaim) -> Phrase:

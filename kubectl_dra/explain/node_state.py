@@ -51,7 +51,7 @@ _READ: Final = {
 
 
 class HeldHere(Struct, frozen=True):
-    """A claim that holds devices of the node, which ones, and for whom. ``awaited``: pods are going to use it."""
+    """A claim that holds devices of the node, the devices, and its pods. ``awaited``: pods are going to use it."""
 
     holder: ClaimHolder
     devices: tuple[DeviceID, ...]
@@ -59,7 +59,7 @@ class HeldHere(Struct, frozen=True):
 
     @property
     def freeing(self) -> Free | None:
-        """The change that gives the devices back; None where somebody uses them, or is going to."""
+        """The change that gives the devices back; None where pods use them, or are going to."""
         unused = self.holder.standing is HolderState.UNUSED and not self.awaited
         return Free.of([self.holder], ()) if unused else None
 
@@ -94,12 +94,12 @@ class NodeAnswer(Struct, frozen=True):
 
     @property
     def troubled(self) -> tuple[Diagnosis, ...]:
-        """The pods that something keeps from starting, running or ending."""
+        """The pods that are kept from starting, running or ending."""
         return tuple(pod for pod in self.pods if pod.exit_code == 1)
 
     @property
     def unclear(self) -> tuple[Diagnosis, ...]:
-        """The pods of which it is unknown whether something keeps them, or which devices they have."""
+        """The pods of which it is unknown whether they are kept, or which devices they have."""
         return tuple(pod for pod in self.pods if pod.exit_code == 3)
 
     @property
@@ -124,7 +124,7 @@ class NodeAnswer(Struct, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """1 if something is wrong or no device of it is to be had, 3 if that is unknown."""
+        """1 if anything is wrong or none of its devices is available, 3 if that is unknown."""
         if self.fault or self.troubled or self.out_of_service or self.cordoned:
             return 1
         return 3 if self.unread or self.unclear or self.unseen else 0
@@ -202,7 +202,7 @@ def _devices(name: str, snapshot: Snapshot, settings: Settings) -> Sequence[Devi
 
 
 def _is_here(pool: PoolID, node: str, own: Collection[PoolID], published: Collection[PoolID]) -> bool:
-    """Whether a pool is a node's; one that nobody publishes is if it is called like it."""
+    """Whether a pool is a node's; an unpublished pool is if it is called like the node."""
     return pool in own or (pool not in published and pool.name == node)
 
 

@@ -95,7 +95,7 @@ class Queue:
         return -pod.priority, max(pod.metadata.creation_timestamp, tried, last)[:_SECONDS]
 
     def rivals(self, question: Question, diagnosis: Diagnosis) -> Rivals | None:
-        """Who wants the devices of a pod that would fit, and whether they leave any; None where nobody does."""
+        """Pods that want the devices of a pod that would fit, and whether they leave any; None if there are none."""
         pod = question.pod
         others = [other for other in self.pods if pod is not None and other.key != pod.key]
         if pod is None or not others:

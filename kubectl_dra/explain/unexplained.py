@@ -1,4 +1,4 @@
-"""A change of a pod that the scheduler refuses for a reason that nobody sees: whether the change ends it is open."""
+"""A change of a pod that the scheduler refuses for an unknown reason: whether the change ends it is open."""
 
 from __future__ import annotations
 

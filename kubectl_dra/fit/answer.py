@@ -297,7 +297,7 @@ def _with_ranges(
 
 
 def _mixed(pods: Sequence[NewPod], plan: FitPlan, chance: Random) -> list[NewPod]:
-    """The pods of each replica in another order: nobody knows which of them a controller creates first."""
+    """The pods of each replica in another order: which of them a controller creates first is unknown."""
     mixed: list[NewPod] = []
     for _, own in groupby(pods, key=lambda new: new.ordinal.replica):
         replica = list(own)

@@ -66,7 +66,7 @@ class OneMoreNode(Struct, frozen=True):
 
 
 class EndRule(Struct, frozen=True):
-    """A DeviceTaintRule that is deleted, so that its devices are to be had again."""
+    """A DeviceTaintRule that is deleted, which makes its devices available again."""
 
     rule: str
 

@@ -27,7 +27,7 @@ from kubectl_dra.manifests.workloads import key_of
 from kubectl_dra.text import whole_number
 
 _FIXED: Final = {("batch", "Job"): "spec.template", ("jobset.x-k8s.io", "JobSet"): "spec.replicatedJobs"}
-"""What nobody can change of workloads whose pods exist."""
+"""Immutable fields of workloads whose pods exist."""
 _SELECTING: Final = (("apps", "Deployment"), ("apps", "ReplicaSet"), ("apps", "StatefulSet"), ("apps", "DaemonSet"))
 _KEEPING: Final = (
     ("apps", "ReplicaSet"),

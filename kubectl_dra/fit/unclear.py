@@ -90,7 +90,7 @@ def not_modelled(plan: FitPlan, snapshot: Snapshot) -> Iterator[Words]:
 
 
 def unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> Iterator[Words]:
-    """Why nobody can say whether the first pod of a role fits at all."""
+    """Reasons why it is open whether the first pod of a role fits at all."""
     quick = structs.replace(settings, with_ways=False)
     for factory, role in zip(plan.factories, plan.workload.roles, strict=True):
         if role.each and plan.replicas:

@@ -68,7 +68,7 @@ class WorkloadPods(Struct, frozen=True):
 
     @property
     def suspended(self) -> bool:
-        """Whether it makes no pods until somebody, or a queue, resumes it."""
+        """Whether it makes no pods until a user, or a queue, resumes it."""
         spec = self.raw.get("spec")
         policy = spec.get("runPolicy") if isinstance(spec, Mapping) else None
         return any(isinstance(part, Mapping) and part.get("suspend") is True for part in (spec, policy))

@@ -167,7 +167,7 @@ def fleet_of(snapshot: Snapshot, settings: Settings, node_pool_labels: Sequence[
 
 
 def _to_get(row: DeviceSupply) -> Iterator[CapacityRoom]:
-    """What is left of a class's capacities; nobody gets any where defects of the scheduler refuse every request."""
+    """Capacities left of a class; no request gets any where defects of the scheduler refuse every one."""
     for room in row.room:
         yield room if row.largest is None else room._replace(most=ZERO, on=None)
 

@@ -99,7 +99,7 @@ def flavor_quotas(workload: KueueWorkload, queue: ClusterQueue, snapshot: Snapsh
 
 
 def short(quotas: Iterable[FlavorQuota]) -> tuple[FlavorQuota, ...]:
-    """The quotas of those resources of which no flavor has enough; none of one of which that is not known."""
+    """Quotas of the resources of which no flavor has enough; none of a resource with an unknown quota."""
     by_resource: dict[str, list[FlavorQuota]] = {}
     for quota in quotas:
         by_resource.setdefault(quota.resource, []).append(quota)

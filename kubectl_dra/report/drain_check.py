@@ -237,7 +237,7 @@ def _which(waits: Sequence[PodOfDriver], hangs: Sequence[PodOfDriver]) -> tuple[
 
 
 def _unseen(row: NodeDriver | None, driver: str) -> str:
-    """That nobody sees how a driver is that has to be there; empty where it can be seen."""
+    """Note on a driver whose state on the node is unknown; empty where it is known."""
     if row is not None and not row.state.open:
         return ""
     seen = written(why(row)) if row is not None else "no pod was recognized as the driver's"

@@ -74,14 +74,14 @@ def _but_cordon(state: NodeAnswer) -> tuple[str, str]:
 
 
 def _idle(state: NodeAnswer) -> str:
-    """That devices are held for nobody."""
+    """Note on devices that are held for no pod."""
     unused = [held for held in state.others if held.holder.standing in (HolderState.UNUSED, HolderState.ENDED)]
     count = len({device for held in unused for device in held.devices})
     return f"; {amount(count)} {'is' if count == 1 else 'are'} idle" if count else ""
 
 
 def _unseen(state: NodeAnswer) -> str:
-    """That nobody can tell how a driver is."""
+    """Note on a driver whose state is unknown."""
     if not state.unseen:
         return ""
     first, *rest = state.unseen

@@ -120,7 +120,7 @@ class TurnTaken(NamedTuple):
 def place(
     pod: Pod, state: ClusterState, budget: Budget, choose: Choose, within: Container[str] | None = None
 ) -> TurnTaken:
-    """Gives a pod one of its best nodes, after the scheduler took back what nobody uses; ``within``: only of these."""
+    """Gives a pod one of its best nodes, after unused claims were deallocated; ``within``: only of these."""
     from kubectl_dra.scheduling.scoring import winner_among
 
     outcome = Outcome(pod, state, budget)

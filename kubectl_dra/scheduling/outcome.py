@@ -38,7 +38,7 @@ NO_NODES: Final = "no nodes available to schedule pods"
 
 
 class Outcome:
-    """One attempt for a pod, worked out as far as somebody asks: first what the other filters say, then the devices.
+    """One attempt for a pod, worked out on demand: first what the other filters say, then the devices.
 
     ``claims`` are made for the pod first. ``only``: no other nodes are asked. ``plugins``: those that are asked, by
     default those of the profile. ``alone``: claims are asked about, and no pod. ``supposed``: the claim for extended

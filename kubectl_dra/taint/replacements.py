@@ -25,7 +25,7 @@ from kubectl_dra.scheduling.kinds_to_read import VOLUME_KINDS, uses_volumes
 from kubectl_dra.taint import times
 
 _READ: Final = (*DEVICE_KINDS, "DeviceClass", "Pod")
-"""Without these kinds nobody knows where a new pod fits."""
+"""Kinds without which it is unknown where a new pod fits."""
 
 
 class ReplacementPod(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Claims one by one: what each holds, where, for whom, and what it waits for."""
+"""Claims one by one: the devices that each holds, its pods, and what it waits for."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class WaitsForPrepare(Statement, frozen=True):
 
 
 class WaitsForReservation(Statement, frozen=True):
-    """The pod was given a node before the claim was reserved for it, and nobody reserves it afterwards."""
+    """The pod was given a node before the claim was reserved for it, and it is not reserved afterwards."""
 
     TEXT = "its reservation for pod {pod}, which is on node {node} without one"
     pod: str
@@ -246,7 +246,7 @@ def _state(claim: ResourceClaim, users: list[Pod], listed: Consumers, *, hidden:
 
 
 def _unreserved(claim: ResourceClaim, users: Sequence[Pod]) -> tuple[ClaimState, Words]:
-    """The state of a claim that holds devices and is reserved for nobody."""
+    """The state of a claim that holds devices and is reserved for no one."""
     if placed := placed_unreserved(claim, users):
         return ClaimState.STARTING, WaitsForReservation(placed[0].metadata.name, placed[0].node_name)
     if users:
@@ -267,7 +267,7 @@ _STATES: Final = {
 
 
 def _of_consumers(listed: Consumers) -> tuple[ClaimState, Words]:
-    """The state by those for whom the claim is reserved."""
+    """The state by the pods that the claim is reserved for."""
     order = list(_STATES)
     first = min(listed.entries, key=lambda use: order.index(use.relation) if use.relation in _STATES else len(order))
     return _STATES.get(first.relation, ClaimState.ENDED), _awaited(first)

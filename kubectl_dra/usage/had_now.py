@@ -187,7 +187,7 @@ def _flaw(name: str, snapshot: Snapshot, scheduler: Scheduler) -> Finding | None
 
 
 def _fix_of_class(now: ClassNow, snapshot: Snapshot, scheduler: Scheduler) -> Remedy | None:
-    """What makes devices of a class to be had: the end of what keeps all of them, else of claims that nobody uses."""
+    """Changes that make devices of a class available: of what keeps all of them, else of unused claims."""
     if now.flaw is not None:
         return now.flaw.remedy or Remedy(now.flaw.kind.fix)
     if now.largest is not None and now.largest.defects:

@@ -363,7 +363,7 @@ def check_mounts(container: Mapping[str, Any], at: FieldPath, volumes: frozenset
 
 
 def _misplaced(mount: Mapping[str, Any], container: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Modes of a mount that need something else, with what they need."""
+    """Modes of a mount that require other fields, and these fields."""
     propagation = mount.get("mountPropagation")
     if propagation == "Bidirectional" and not (container.get("securityContext") or {}).get("privileged"):
         yield "mountPropagation", "Bidirectional needs a privileged container"

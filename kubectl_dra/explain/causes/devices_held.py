@@ -275,7 +275,7 @@ _STUCK = {
 
 
 def _of_claim(analysis: Analysis) -> Iterator[Finding]:
-    """The claim itself is asked about, and nobody needs its devices, or not for long."""
+    """Finds claims, asked about by themselves, whose devices no pod needs, or not for long."""
     if analysis.pod is not None:
         return
     snapshot, holders = analysis.snapshot, analysis.holders

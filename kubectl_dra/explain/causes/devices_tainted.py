@@ -84,7 +84,7 @@ def _remedy(blocked: Blocked, kind: CauseKind, taints: tuple[DeviceTaint, ...], 
 
 
 def _of_other_keys(blocked: Blocked, missed: Sequence[Phrase]) -> Words:
-    """That the request tolerates something, and none of its tolerations is for the taint."""
+    """Words for the keys that the request tolerates, none of which is the taint's; empty if there are none."""
     keys = tuple(dict.fromkeys(toleration.key for toleration in blocked.spec.tolerations if toleration.key))
     if not keys or missed:
         return ""

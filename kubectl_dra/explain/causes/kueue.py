@@ -1,4 +1,4 @@
-"""Kueue holds the pod back: it waits for quota, is rejected, deactivated, or nobody has queued it."""
+"""Kueue holds the pod back: it waits for quota, is rejected, deactivated, or was never queued."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _ADVICE = {
 _PATIENCE = timedelta(minutes=10)
 """So long pods may take to end."""
 _STOPPED = ("ClusterQueueStopped", "LocalQueueStopped")
-"""Reasons of evictions that last until somebody starts the queue again."""
+"""Reasons of evictions that last until the queue is started again."""
 _THEN = "once admitted"
 _FAMILY, _LOOK = Family.POD, Look.POD
 WAITS = CauseKind(code="kueue-waits", family=_FAMILY, look=_LOOK, passes=True, queued=_THEN, state="waits for Kueue")

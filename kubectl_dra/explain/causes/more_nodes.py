@@ -132,7 +132,7 @@ def _named(claim: NodeClaim) -> Phrase:
 def _uninitialized(
     analysis: Analysis, claim: NodeClaim, step: PodCondition, facts: Sequence[Evidence], *, late: bool
 ) -> Finding:
-    """The node has joined the cluster, and Karpenter waits for something else than devices of claims."""
+    """The node has joined the cluster, and Karpenter waits for other things than devices of claims."""
     text = (
         "the node of NodeClaim {name} has joined, and Karpenter waits{lasting} for what it lacks: {reason}: {message}"
     )

@@ -163,7 +163,7 @@ def _names_its_node(pod: Pod, question: Question) -> Iterator[Finding]:
 
 
 def _refused_claim(pod: Pod, snapshot: Snapshot) -> bool:
-    """Whether the kubelet has said that the pod may not use a claim: then nobody is about to allocate it."""
+    """Whether the kubelet has said that the pod may not use a claim: then it will not be allocated."""
     return any(
         "is not allowed to use ResourceClaim" in event.message for event in snapshot.events_of(pod, FAILED_PREPARE)
     )

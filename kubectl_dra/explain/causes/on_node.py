@@ -247,7 +247,7 @@ def _by_force(pod: Pod) -> CommandLine:
 
 
 def unready_since(name: str, snapshot: Snapshot) -> str | None:
-    """Since when a node is not ready, empty if it does not say or is gone; None if it is ready, or nobody knows."""
+    """Time since when a node is not ready, empty if it does not say or is gone; None if it is ready or unknown."""
     node = snapshot.nodes.get(name)
     if node is None:
         return "" if snapshot.lacks_node(name) else None
@@ -311,7 +311,7 @@ NOT_UNPREPARED = CauseKind(
 
 
 def containers_ended(pod: Pod) -> str:
-    """When the last container of a pod ended; empty while one may run, or nobody knows."""
+    """Time when the last container of a pod ended; empty while one may run, or if it is unknown."""
     ended = [status.state.terminated for status in pod.status.container_statuses]
     if not ended or any(terminated is None for terminated in ended):
         return ""

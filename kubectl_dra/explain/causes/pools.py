@@ -90,7 +90,7 @@ def _wait(waiting: UnderWay | None, completed: Remedy | None) -> Remedy | None:
 
 
 def _overdue(blocked: Blocked, pools: Sequence[Pool]) -> Remedy | None:
-    """That nobody publishes the rest any more, where the slices that there are tell their age."""
+    """Remedy for overdue slices, by the age of those that exist; None while they may still come."""
     clock, since = Clock(blocked.analysis.snapshot), max(map(_newest, pools))
     if not clock.lasting(since):
         return None

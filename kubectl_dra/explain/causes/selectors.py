@@ -227,7 +227,7 @@ def _other_class(blocked: Blocked) -> Remedy | None:
 
 
 def _bring_back(blocked: Blocked) -> Remedy:
-    """What to do for a single device that nobody publishes: another one is another one."""
+    """Advice for a single device that is not published."""
     drivers = sorted({item.id.driver for item in blocked.lost})
     text = (
         "Bring that device back: driver {drivers:some} does not publish it (any more). Check its node, and the "

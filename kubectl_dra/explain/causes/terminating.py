@@ -102,7 +102,7 @@ def _not_released(stuck: Finding, pod: Pod, snapshot: Snapshot, claims: Sequence
 
 
 def _without_driver(finding: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[DeviceID]) -> Ending | None:
-    """A driver is away that has to release the devices; None if all are there, or nobody knows."""
+    """The missing driver that has to release the devices; None if all are there, or it is unknown."""
     from kubectl_dra.explain.driver_repair import repair
     from kubectl_dra.explain.driver_words import next_look
     from kubectl_dra.explain.node_driver import without_driver

@@ -347,7 +347,7 @@ class _Listing:
         return error
 
     def _unpublished_there(self, name: str, items: Sequence[PublishedDevice]) -> InputError | None:
-        """Of a name on a node for which nobody publishes devices: which driver would; None for any other name."""
+        """Error for a device name on a node without devices, with the driver that would publish them; else None."""
         node = name.rpartition("/")[0].rpartition("/")[2]
         if node not in self._snapshot.nodes or any(self._is_on(item, (node,)) for item in items):
             return None

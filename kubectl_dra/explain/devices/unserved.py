@@ -1,4 +1,4 @@
-"""Devices that the scheduler gives and nobody can work with: their driver does not run there, or refuses the claim."""
+"""Devices that the scheduler gives and pods cannot use: their driver does not run, or refuses the claim."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class PublishedDevice(Struct, frozen=True, gc=False):
 
 
 def in_slices(items: Iterable[PublishedDevice]) -> Iterator[tuple[ResourceSlice, list[PublishedDevice]]]:
-    """The devices of each slice, as far as they come in a row: what slices keep apart is then looked up once."""
+    """Consecutive devices of one slice, grouped: what slices keep apart is then looked up once."""
     for _, group in groupby(items, lambda item: id(item.slice)):
         found = list(group)
         yield found[0].slice, found

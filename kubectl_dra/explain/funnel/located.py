@@ -31,7 +31,7 @@ class Located(Struct, frozen=True):
 
     @property
     def where(self) -> Phrase:
-        """The request in words: nobody wrote that of an extended resource under its name."""
+        """The request in words: the name of an extended resource's request is not the user's."""
         if made_by_scheduler(self.claim) and self.resource:
             text = (
                 "the request of container {container} for {resource}"
@@ -69,7 +69,7 @@ class Located(Struct, frozen=True):
 
 
 def made_by_scheduler(claim: ResourceClaim) -> bool:
-    """Whether the scheduler makes the claim, for a pod's extended resources, so that nobody writes its requests."""
+    """Whether the scheduler makes the claim, for extended resources, so that its requests are not the user's."""
     return claim.metadata.name == CLAIM_NAME or claim.metadata.annotations.get(MADE_FOR_EXTENDED) == "true"
 
 

@@ -34,7 +34,7 @@ _PRICES: Final = {
 }
 
 USED: Final = (HolderState.PENDING, HolderState.RUNNING)
-"""What consumers do whose end somebody has to bring about."""
+"""States of pods that end only if they are ended."""
 
 
 class Free(Change, frozen=True):
@@ -244,7 +244,7 @@ NODES_OF_SETS: Final = 5
 
 
 class Spot(NamedTuple):
-    """A node that lacks ``lacking`` devices, and those that it loses because somebody holds them."""
+    """A node that lacks ``lacking`` devices, and those that it loses because they are held."""
 
     lacking: int
     node: str

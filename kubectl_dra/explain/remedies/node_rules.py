@@ -181,7 +181,7 @@ MAX_NODE_REASONS = 3
 _RULES = (AffinityDiffers, LabelDiffers, NodeCordoned, Untolerated)
 """What a change to only the pod's placement rules or the node removes."""
 _LEAST_PART = 10
-"""Nobody lowers a request to less than this part of it."""
+"""A request is lowered at most to this part of it: one tenth."""
 
 
 def _replicas_on(node: str, pod: Pod, state: ClusterState) -> list[Pod]:

@@ -123,13 +123,13 @@ class Price(IntEnum):
     """What a change asks of people, the least first: the order in which changes are offered."""
 
     NOTHING = auto()
-    """Nobody misses what goes."""
+    """Only what no one uses goes."""
     EDIT = auto()
     """A line of what was asked for."""
     TOLERATE = auto()
-    """To accept what somebody keeps others away from."""
+    """Accepts what the owner keeps others away from."""
     WAIT = auto()
-    """It comes, or ends, by itself or by somebody else's repair."""
+    """It comes, or ends, without a change by the user."""
     OTHER_DEVICES = auto()
     """A line of what was asked for, and with it devices of another kind."""
     END_IDLE = auto()

@@ -1,4 +1,4 @@
-"""What to change in charts so that they render claims, for all their renderings, and what is said of it."""
+"""Changes of charts with which they render claims, for all their renderings, and the notes about them."""
 
 from __future__ import annotations
 

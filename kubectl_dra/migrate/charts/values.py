@@ -51,7 +51,7 @@ def with_values(rendering: Rendering, texts: Texts, wanted: Sequence[tuple[Field
 
 
 def places(value: Any, values: Any, path: FieldPath = ()) -> Iterator[FieldPath]:
-    """Where among values one is that reads the same as another, which has something in it."""
+    """Paths among ``values`` at which ``value``, which is not empty, stands."""
     if isinstance(values, dict):
         for key, below in values.items():
             if below == value:

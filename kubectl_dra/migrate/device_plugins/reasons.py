@@ -1,4 +1,4 @@
-"""What is said of requests that become claims: of which devices, and why a claim narrows them down."""
+"""Notes on requests that become claims: for which devices, and why a claim narrows them down."""
 
 from __future__ import annotations
 

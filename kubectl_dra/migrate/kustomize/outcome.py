@@ -1,4 +1,4 @@
-"""What becomes of the files of kustomizations, and what is said of them; how they are built to see it."""
+"""Results for the files of kustomizations, with their notes; builds them to see the result."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ def repaired(
 def _first_of(
     ways: Sequence[Callable[[], Iterable[Repaired]]], group: Group, names: Mapping[str, str]
 ) -> list[Repaired]:
-    """What the first of some ways makes that can do something; later ones need to know less of what is there.
+    """Repairs of the first way that makes any; later ways need to know less of the overlay.
 
     Raises:
         EditRefused, OutOfRun: none can; why the first of them failed.

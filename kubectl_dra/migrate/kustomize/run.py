@@ -329,7 +329,7 @@ def _settled(
 
 
 def _by_replacement(overlay: Kustomization, error: str, job: MigrationJob) -> BuildObstacle | None:
-    """The obstacle that a replacement is which writes an amount of devices that is no longer there."""
+    """The obstacle of a replacement that writes an amount of devices that no longer exists."""
     for part in closure(overlay):
         for number, replacement in enumerate(items_at(part.document.object, "replacements")):
             for index, target in enumerate(items_at(replacement, "targets")):
