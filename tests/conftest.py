@@ -285,17 +285,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _mark_beyond_the_sample(items: Iterable[pytest.Item]) -> None:
     """Of tests that are sampled, the other cases are for ``make exhaustive``."""
-    for name, each in _cases(items).items():
-        taken = each[:: SAMPLED.get(name.removeprefix("tests/"), 1)]
-        for item in each:
+    for name, cases in _cases(items).items():
+        taken = cases[:: SAMPLED.get(name.removeprefix("tests/"), 1)]
+        for item in cases:
             if item not in taken:
                 item.add_marker("exhaustive")
 
 
 def _beyond_the_sample(items: Iterable[pytest.Item]) -> set[pytest.Item]:
     """Of each test with many cases, all but every fourth: a table that is broken as a whole fails in these as well."""
-    many = (each for each in _cases(items).values() if len(each) > MANY_CASES)
-    return {case for each in many for case in set(each) - set(each[::4])}
+    many = (cases for cases in _cases(items).values() if len(cases) > MANY_CASES)
+    return {case for cases in many for case in set(cases) - set(cases[::4])}
 
 
 def _cases(items: Iterable[pytest.Item]) -> dict[str, list[pytest.Item]]:

@@ -31,7 +31,11 @@ def _every() -> list[type[InputError | UsageError]]:
 def test_what_an_error_is_about_is_said_of_any_class(kind: type[InputError | UsageError]) -> None:
     """However it is made: some have further arguments."""
     own = inspect.signature(kind).parameters.values() if inspect.isfunction(kind.__init__) else ()
-    required = [each.name for each in own if each.default is each.empty and each.kind is not each.VAR_POSITIONAL]
+    required = [
+        parameter.name
+        for parameter in own
+        if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_POSITIONAL
+    ]
     error = kind(*(required or ["message"]))
     error.more = ("a line",)
     whole = about("--flag", error)

@@ -31,8 +31,8 @@ def _last(node: ast.expr) -> str:
 
 def _is_compared(node: ast.Compare) -> bool:
     names = {_last(each) for each in (node.left, *node.comparators)}
-    ordered = any(isinstance(each, ORDERING) for each in node.ops)
-    equal = any(isinstance(each, ast.Eq | ast.NotEq) for each in node.ops)
+    ordered = any(isinstance(operator, ORDERING) for operator in node.ops)
+    equal = any(isinstance(operator, ast.Eq | ast.NotEq) for operator in node.ops)
     constant = any(isinstance(each, ast.Constant) for each in (node.left, *node.comparators))
     return (ordered and bool(names & (NUMBERS | {"release", ".release"}))) or (
         equal and constant and bool(names & NUMBERS)
@@ -40,7 +40,7 @@ def _is_compared(node: ast.Compare) -> bool:
 
 
 def _of_numbers(node: ast.expr) -> bool:
-    return any(_last(each) in NUMBERS for each in ast.walk(node) if isinstance(each, ast.expr))
+    return any(_last(part) in NUMBERS for part in ast.walk(node) if isinstance(part, ast.expr))
 
 
 def comparisons(path: Path) -> Iterator[str]:
@@ -120,7 +120,7 @@ def test_every_row_is_asked() -> None:
 
 def test_a_set_of_releases() -> None:
     some = Releases(34, 36)
-    assert [str(each) for each in some] == ["1.34", "1.35", "1.36"]
+    assert [str(release) for release in some] == ["1.34", "1.35", "1.36"]
     assert [minor for minor in range(30, 40) if Release(1, minor, 9) in some] == [34, 35, 36]
     assert Release(2, 0) in Releases(34) and Release(2, 0) not in some and Release(0, 35) not in Releases(34)
     assert (str(some), str(EVERY)) == ("1.34 to 1.36", "1.31 and later")

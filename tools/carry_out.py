@@ -537,9 +537,9 @@ class _Edit:
         """What the pod in question says of its claim, which it forgets to have been made."""
         (entry, *_) = _of_template(self._pod_spec(), template)
         for pod in self.asked.of("Pod"):
-            if any(each.get("resourceClaimName") == claim for each in _statuses(pod)):
+            if any(status.get("resourceClaimName") == claim for status in _statuses(pod)):
                 pod["status"]["resourceClaimStatuses"] = [
-                    each for each in _statuses(pod) if each.get("resourceClaimName") != claim
+                    status for status in _statuses(pod) if status.get("resourceClaimName") != claim
                 ]
         return entry
 
@@ -605,7 +605,11 @@ def _who(pod: JSON) -> JSON:
 
 
 def _of_template(spec: JSON, template: str) -> list[JSON]:
-    return [each for each in spec.get("resourceClaims") or () if each.get("resourceClaimTemplateName") == template]
+    return [
+        resource_claim
+        for resource_claim in spec.get("resourceClaims") or ()
+        if resource_claim.get("resourceClaimTemplateName") == template
+    ]
 
 
 def _statuses(pod: JSON) -> list[JSON]:

@@ -211,8 +211,8 @@ def test_a_pod_waits_five_minutes_for_a_node_unless_it_says_otherwise() -> None:
     found = admit(
         pod({"tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]}), AdmissionObjects()
     )
-    added = [each for each in found.pod.spec.tolerations if each.toleration_seconds == 300]
-    assert [each.key for each in added] == ["node.kubernetes.io/unreachable"]
+    added = [toleration for toleration in found.pod.spec.tolerations if toleration.toleration_seconds == 300]
+    assert [toleration.key for toleration in added] == ["node.kubernetes.io/unreachable"]
 
 
 def test_a_pod_needs_a_namespace_that_exists_and_stays() -> None:

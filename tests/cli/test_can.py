@@ -89,12 +89,12 @@ def test_what_is_needed_comes_first_and_what_is_optional_is_counted(
     server.serve_group(v1=("resourceslices",))
     kueue = {"version": "v1beta2", "resources": [{"resource": "localqueues"}]}
     server.routes["/apis"] = {"items": [{"metadata": {"name": "kueue.x-k8s.io"}, "versions": [kueue]}]}
-    everything = [each for needs in NEEDS.values() for each in (*needs.always, *needs.sometimes)]
-    reviewing(server, [f"{each.verb} {each.resource}" for each in everything])
+    everything = [permission for needs in NEEDS.values() for permission in (*needs.always, *needs.sometimes)]
+    reviewing(server, [f"{permission.verb} {permission.resource}" for permission in everything])
     config = server.kubeconfig(tmp_path)
     lines = dra("can", "explain", "--kubeconfig", config).out.splitlines()
     needed = len(NEEDS["explain"].always)
-    assert lines[1 : needed + 1] == [f"  {each}" for each in NEEDS["explain"].always]
+    assert lines[1 : needed + 1] == [f"  {permission}" for permission in NEEDS["explain"].always]
     assert lines[needed + 1].endswith(" optional: --full")
     whole = dra("can", "explain", "--full", "--kubeconfig", config).out
     assert "localqueues.kueue.x-k8s.io" in whole and "csinodes.storage.k8s.io (optional)\n" in whole
@@ -176,8 +176,8 @@ def test_the_roles_have_exactly_what_commands_need(role: str) -> None:
         for resource in rule["resources"]
         for verb in rule["verbs"]
     }
-    needs = [each for each in NEEDS.values() if each.role == role]
-    assert has == {permission for each in needs for permission in (*each.always, *each.sometimes)}
+    needs = [need for need in NEEDS.values() if need.role == role]
+    assert has == {permission for need in needs for permission in (*need.always, *need.sometimes)}
 
 
 @pytest.mark.parametrize("command", ["claims", "devices", "drivers", "top", "explain"])
@@ -191,10 +191,10 @@ def test_what_a_command_reads_is_what_it_needs(command: str, dra: Dra, server: A
         server.routes[f"/api/v1/{plural}"] = []
     server.routes["/apis/apps/v1/daemonsets"] = []
     dra(command, *(("-A",) if command == "explain" else ()), "--kubeconfig", server.kubeconfig(tmp_path))
-    known = {each.resource for each in (*NEEDS[command].always, *NEEDS[command].sometimes)}
+    known = {permission.resource for permission in (*NEEDS[command].always, *NEEDS[command].sometimes)}
     read = {asked.path.rpartition("/")[2] for asked in server.asked}
     assert read - known <= {"version", "api", "apis", "v1", "resource.k8s.io", "v1beta2", "v1beta1"}
-    assert {each.resource for each in NEEDS[command].always} <= read
+    assert {permission.resource for permission in NEEDS[command].always} <= read
 
 
 def test_a_refusal_leads_here(dra: Dra, server: APIServer, tmp_path: Path) -> None:

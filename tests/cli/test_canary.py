@@ -136,4 +136,4 @@ def test_commands_are_quoted_for_a_shell(dra: Dra, tmp_path: Path) -> None:
     for more in ([], ["--full"], ["-o", "json"]):
         ran = dra("explain", f"pod/{name}", "-n", evil, "--snapshot", str(path), *more)
         commands = re.findall(r"kubectl [^\n]*-n [^\n]*", ran.out)
-        assert commands and all(evil not in re.sub(r"'[^']*'", "", each) for each in commands), commands
+        assert commands and all(evil not in re.sub(r"'[^']*'", "", command) for command in commands), commands

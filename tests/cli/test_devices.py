@@ -69,7 +69,9 @@ def held(name: str, *results: Json, pods: tuple[str, ...] = ()) -> Json:
         "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
         "status": {
             "reservedFor": [{"resource": "pods", "name": pod, "uid": pod} for pod in pods],
-            "allocation": {"devices": {"results": [{"request": "r", "driver": DRIVER, **each} for each in results]}},
+            "allocation": {
+                "devices": {"results": [{"request": "r", "driver": DRIVER, **result} for result in results]}
+            },
         },
     }
 

@@ -438,7 +438,7 @@ def test_of_a_driver_without_a_pod_the_command_shows_what_might_run_it(dra: Dra)
 def test_what_could_not_be_read_is_looked_for_with_no_command(dra: Dra, tmp_path: Path) -> None:
     objects = yaml.safe_load((ROOT / "examples" / "explain" / "all-held" / "cluster.yaml").read_text())
     objects["kubectl-dra"]["read"].remove("Pod")
-    objects["items"] = [each for each in objects["items"] if each["kind"] != "Pod"]
+    objects["items"] = [raw for raw in objects["items"] if raw["kind"] != "Pod"]
     file = tmp_path / "cluster.yaml"
     file.write_text(yaml.safe_dump(objects))
     ran = dra("drivers", "--snapshot", str(file))
@@ -554,7 +554,7 @@ def test_taints_are_said_with_their_drivers(dra: Dra, tmp_path: Path) -> None:
     found = json.loads(dra("drivers", "--snapshot", cluster, "-o", "json").out)
     SCHEMA.validate(found)
     (taints,) = (row["deviceTaints"] for row in found["items"] if "deviceTaints" in row)
-    assert taints["deviceCount"] == 2 and [each["timeAdded"] for each in taints["taints"]] == ["2026-11-01T07:00:00Z"]
+    assert taints["deviceCount"] == 2 and [taint["timeAdded"] for taint in taints["taints"]] == ["2026-11-01T07:00:00Z"]
     wide = " ".join(dra("devices", "--tainted", "-o", "wide", "--snapshot", cluster).out.split())
     assert wide.count(f"{DRIVER}/xid=79") == 2 and wide.count("xid=79:NoSchedule (driver) since 2026-11-01T0") == 2
 

@@ -381,8 +381,8 @@ def test_untaint_needs_one_device(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> 
 def test_untaint_spares_a_device_of_a_rule_for_its_pool(dra: Dra, tmp_path: Path) -> None:
     """The rule keeps the other devices."""
     items = yaml.safe_load((EXAMPLES / "taint-rule-maintenance" / "cluster.yaml").read_text())["items"]
-    for each in (item for item in items if item["kind"] == "ResourceClaim"):
-        each["status"] = {}
+    for raw in (item for item in items if item["kind"] == "ResourceClaim"):
+        raw["status"] = {}
     (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(items))
     words = ["explain", "pod/eval-3", "-n", "ml", "--snapshot", str(tmp_path / "cluster.yaml"), "-o", "json"]
     tainted = validated(dra(*words).out)

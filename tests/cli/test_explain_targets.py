@@ -182,7 +182,7 @@ def test_no_claim_is_well_while_its_pod_does_not_start(dra: Dra, name: str) -> N
 def test_pages_of_classes_and_devices_say_what_to_do(dra: Dra, name: str) -> None:
     """Each no has a fix or a next command; and a device that one claim holds is as well as that claim."""
     given = ("--snapshot", str(EXAMPLES / name / "cluster.yaml"), "-o", "json")
-    asked: dict[str, JSON] = {f"class/{each}": {} for each in read_snapshot([given[1]]).classes}
+    asked: dict[str, JSON] = {f"class/{device_class}": {} for device_class in read_snapshot([given[1]]).classes}
     known = set()
     for each in json.loads(dra("devices", *given).out)["items"]:
         if "node" in each and (like := f"{each['state']} {each.get('reason')} {each.get('heldBy')}") not in known:

@@ -57,13 +57,13 @@ def test_it_fits_there(dra: Dra, tmp_path: Path) -> None:
     found = asked(dra, tmp_path, [*FULL, *pending()], "--with-node", "like=gpu-0")
     assert found["verdict"] == "can-be-scheduled"
     assert found["supposed"] == ["with-node=like=gpu-0"]
-    assert [each["node"] for each in found["placements"]] == ["gpu-0-more"]
+    assert [placement["node"] for placement in found["placements"]] == ["gpu-0-more"]
 
 
 @pytest.mark.parametrize("words", ["gpu-0", "node/gpu-0", "gpu-0,count=1"])
 def test_a_node_may_be_named_alone(dra: Dra, tmp_path: Path, words: str) -> None:
     found = asked(dra, tmp_path, [*FULL, *pending()], "--with-node", words)
-    assert [each["node"] for each in found["placements"]] == ["gpu-0-more"]
+    assert [placement["node"] for placement in found["placements"]] == ["gpu-0-more"]
     ran = dra("explain", "pod/train", "--snapshot", str(tmp_path / "cluster.json"), "--with-node", "gpu-9")
     said = 'error: --with-node "gpu-9": there is neither a file gpu-9 nor a Node of that name; did you mean gpu-0?\n'
     command = f"kubectl dra explain pod/train --with-node gpu-0 --snapshot {tmp_path / 'cluster.json'}"
@@ -369,17 +369,17 @@ def test_a_node_of_which_a_label_is_unknown_is_none_that_fits(dra: Dra, tmp_path
     for words in ("1xL4", "1xL4,count=2"):
         found = asked(dra, tmp_path, cluster, "--with-node", words)
         assert found["verdict"] == "can-be-scheduled"
-        assert [each["node"] for each in found["placements"]] == ["gpu-0"]
+        assert [placement["node"] for placement in found["placements"]] == ["gpu-0"]
         assert "new-node" not in found["answer"]
         told = f"would fit as well with label {zone}=b, which is not known; add label:{zone}=b if it is there"
         assert told in notes(found)
     found = asked(dra, tmp_path, cluster, "--with-node", f"1xL4,label:{zone}=b")
-    assert {each["node"] for each in found["placements"]} == {"gpu-0", "new-node"}
+    assert {placement["node"] for placement in found["placements"]} == {"gpu-0", "new-node"}
     assert "not known" not in notes(found)
     cluster = [*cluster[:-2], *pending({"count": 2}, nodeSelector={zone: "b"})]
     found = asked(dra, tmp_path, cluster, "--with-node", "2xL4", "--with-node", f"2xL4,label:{zone}=b")
     assert found["verdict"] == "can-be-scheduled"
-    assert [each["node"] for each in found["placements"]] == ["new-node-3"]
+    assert [placement["node"] for placement in found["placements"]] == ["new-node-3"]
     assert asked(dra, tmp_path, cluster, "--with-node", "2xL4")["verdict"] == "undetermined"
 
 
@@ -509,7 +509,7 @@ def test_a_copy_of_an_incomplete_pool_is_complete(dra: Dra, tmp_path: Path) -> N
     assert asked(dra, tmp_path, [*cluster, *pending()])["verdict"] == "cannot-be-scheduled"
     found = asked(dra, tmp_path, [*cluster, *pending()], "--with-node", "gpu-0")
     assert found["verdict"] == "can-be-scheduled"
-    assert [each["node"] for each in found["placements"]] == ["gpu-0-more"]
+    assert [placement["node"] for placement in found["placements"]] == ["gpu-0-more"]
     told = (
         "1 of 2 slices of pool gpu.example.com/gpu-0 are published, so a new node is taken to have the devices of these"
     )

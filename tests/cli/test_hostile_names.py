@@ -198,7 +198,9 @@ def test_what_lint_and_migrate_say_to_run(
             assert ran.code in (0, 1) and "defect" not in ran.err
             if words == ("lint", "-o", "json"):
                 found = json.loads(ran.out)["findings"]
-                titles = [each["fix"]["text"] for each in found if "kubectl dra migrate" in each["fix"]["text"]]
+                titles = [
+                    finding["fix"]["text"] for finding in found if "kubectl dra migrate" in finding["fix"]["text"]
+                ]
                 commands += [command[0] for title in titles if (command := COMMAND.search(title))]
             else:
                 assert "[2J" not in ran.out

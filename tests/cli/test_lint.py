@@ -326,7 +326,7 @@ def test_a_command_to_paste_has_a_line_of_its_own_and_is_said_once(dra: Dra) -> 
     lines = [line.strip() for line in dra("lint", "a.yaml").out.splitlines()]
     assert lines.count("kubectl dra migrate a.yaml") == 1 and "fix: the same as in line 9" in lines
     found = json.loads(dra("lint", "a.yaml", "-o", "json").out)["findings"]
-    assert {each["fix"]["command"] for each in found} == {"kubectl dra migrate a.yaml"}
+    assert {finding["fix"]["command"] for finding in found} == {"kubectl dra migrate a.yaml"}
 
 
 def test_standard_input_has_no_command_that_would_wait_for_it(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,9 +416,10 @@ def test_a_fix_that_cannot_be_made_is_not_promised(dra: Dra, text: str) -> None:
     assert "deviceClasName" in ran.out and "--fix" not in ran.out
     assert "(by hand: an" in ran.out
     found = json.loads(dra("lint", "a.yaml", *ONLY, "-o", "json").out)["findings"]
-    assert "safe" not in {each["fix"]["safety"] for each in found if "fix" in each}
+    assert "safe" not in {finding["fix"]["safety"] for finding in found if "fix" in finding}
     assert not any(
-        "fixes" in each for each in json.loads(dra("lint", "a.yaml", *ONLY, "-o", "sarif").out)["runs"][0]["results"]
+        "fixes" in result
+        for result in json.loads(dra("lint", "a.yaml", *ONLY, "-o", "sarif").out)["runs"][0]["results"]
     )
     fixed = dra("lint", "--fix", "a.yaml", *ONLY)
     assert "not fixed: a.yaml:" in fixed.err and Path("a.yaml").read_text() == text

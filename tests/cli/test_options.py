@@ -120,7 +120,11 @@ def test_a_value_that_a_flag_cannot_have_and_what_follows_two_hyphens(dra: Dra) 
 def test_flags_of_several_commands_have_one_order() -> None:
     """In each help and page: first those that everybody knows from kubectl, and those of the cluster last."""
     orders = {
-        one.name: [each.opts[0] for each in one.command.get_params(one.context) if each.param_type_name == "option"]
+        one.name: [
+            parameter.opts[0]
+            for parameter in one.command.get_params(one.context)
+            if parameter.param_type_name == "option"
+        ]
         for one in commands()
         if not hasattr(one.command, "list_commands")
     }

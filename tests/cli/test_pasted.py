@@ -263,7 +263,7 @@ def _prose() -> Iterator[tuple[str, str]]:
     for path in Path(kubectl_dra.__file__).parent.rglob("*.py"):
         nodes = ast.walk(ast.parse(path.read_text("utf-8"))) if "kubectl dra" in path.read_text("utf-8") else ()
         yield from (
-            (path.name, each.value) for each in nodes if isinstance(each, ast.Constant) and type(each.value) is str
+            (path.name, node.value) for node in nodes if isinstance(node, ast.Constant) and type(node.value) is str
         )
 
 

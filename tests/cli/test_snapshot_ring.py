@@ -56,8 +56,8 @@ def test_a_ring_of_snapshots_answers_as_of_then(dra: Dra, tmp_path: Path, clock:
     monkeypatch.setattr("kubectl_dra.cli.snapshot.run.path_at", later)
     ran = dra("snapshot", "--every", "10m", "--keep", "3", "-o", "ring", "--kubeconfig", config)
     assert ran.code == 130 and "trying again in 10m" in ran.err
-    assert [each.at for each in taken(tmp_path / "ring")] == [
-        NIGHT + timedelta(minutes=10 * each) for each in (1, 2, 3)
+    assert [snapshot.at for snapshot in taken(tmp_path / "ring")] == [
+        NIGHT + timedelta(minutes=10 * tens) for tens in (1, 2, 3)
     ]
     assert (tmp_path / "ring" / "notes.txt").exists()
     assert all(0 <= pause <= 600 for pause in clock)
@@ -103,7 +103,7 @@ def test_the_newest_stay(tmp_path: Path) -> None:
     for hour in range(5):
         path_at(tmp_path, NIGHT + timedelta(hours=hour)).write_text("{}")
     drop_oldest(tmp_path, 2)
-    assert [each.at.hour for each in taken(tmp_path)] == [6, 7]
+    assert [snapshot.at.hour for snapshot in taken(tmp_path)] == [6, 7]
     assert last_before(tmp_path, NIGHT + timedelta(hours=3, minutes=59)).at.hour == 6
     with pytest.raises(InputError, match="the oldest is of"):
         last_before(tmp_path, NIGHT)

@@ -462,7 +462,7 @@ def test_gates_that_cannot_be_seen_leave_a_dry_run_open(
     words = ["taint", "gpu-0", "k:NoSchedule", "--dry-run=client", "-o", "json"]
     report = checked(dra(*words, "--kubeconfig", server.kubeconfig(tmp_path)))
     assert report["exitCode"] == code
-    assert any("undetermined whether anything acts" in each for each in report["warnings"]) is not seen
+    assert any("undetermined whether anything acts" in warning for warning in report["warnings"]) is not seen
 
 
 def _text(text: str) -> Any:

@@ -31,9 +31,9 @@ def of_model(name: str, model: str, gpus: int) -> list[JSON]:
 def two_claims(dra: Dra, tmp_path: Path) -> Dra:
     """A pod with two claims, whose requests have one name and want the only H100."""
     claims = [claim("a"), claim("b")]
-    for each in claims:
+    for raw in claims:
         selectors = [{"cel": {"expression": f'{MODEL} == "H100"'}}]
-        each["spec"]["devices"]["requests"][0]["exactly"]["selectors"] = selectors
+        raw["spec"]["devices"]["requests"][0]["exactly"]["selectors"] = selectors
     pod = {
         "kind": "Pod",
         "apiVersion": "v1",

@@ -112,7 +112,7 @@ def test_explain_says_the_same(example: Path) -> None:
     assert [summary(one) for one in theirs] == [summary(one) for one in ours]
     copied = built(changed, complete=True)
     assert disagreements(before, copied) == []
-    drivers = [sorted((row.driver, row.state) for row in joined(each).rows) for each in (before, copied)]
+    drivers = [sorted((row.driver, row.state) for row in joined(snapshot).rows) for snapshot in (before, copied)]
     assert drivers[0] == drivers[1]
     text = json.dumps([changed, changed_manifest])
     for category in ("node", "namespace", "pod", "claim", "template", "owner"):

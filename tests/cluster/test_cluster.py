@@ -79,7 +79,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     pods, claims = draw(st.lists(A_POD, max_size=4)), draw(st.lists(A_CLAIM, max_size=4))
     return Snapshot(
         pods={("ml", each.metadata.name): each for each in pods},
-        claims={("ml", each.metadata.name): each for each in claims},
+        claims={("ml", resource_claim.metadata.name): resource_claim for resource_claim in claims},
         nodes={name: Node.named(name) for name in draw(st.sets(CHOICES(NODES)))},
         slices=tuple(slice_of(name, draw(CHOICES(("", "common")))) for name in draw(st.sets(CHOICES(NODES)))),
         taint_rules=(rule("all", driver="d"), rule("one", driver="d", pool="n1", device="gpu-0")),
@@ -97,7 +97,7 @@ def changes(draw: st.DrawFn) -> Change:
     def change(cluster: Cluster) -> Cluster:
         read = cluster.snapshot
         pods = [each for each in read.pods.values() if each.metadata.name in chosen]
-        claims = [each for each in read.claims.values() if each.metadata.name in chosen]
+        claims = [resource_claim for resource_claim in read.claims.values() if resource_claim.metadata.name in chosen]
         device = DeviceID("d", NODES[number % 3], f"gpu-{number % 2}")
         made: dict[int, Change] = {
             0: partial(Cluster.ending, pods=pods),
@@ -123,22 +123,25 @@ def changes(draw: st.DrawFn) -> Change:
 
 def indexes(cluster: Cluster) -> object:
     """The indexes; in which order a node lists its pods, and a pod its claims, is that of the changes."""
-    on = {node: {id(each) for each in pods} for node, pods in cluster.places.on.items() if pods}
+    on = {node: {id(on_node) for on_node in pods} for node, pods in cluster.places.on.items() if pods}
     claims = {key: set(claims) for key, claims in cluster.claims_of.items()}
     return on, dict(cluster.places.waiting), claims, dict(cluster.homes)
 
 
 def held(state: AllocatedState) -> object:
-    holders = {device: {id(each) for each in claims} for device, claims in state.holders.items()}
+    holders = {device: {id(resource_claim) for resource_claim in claims} for device, claims in state.holders.items()}
     by_pool = {pool: set(names) for pool, names in state.exclusive_by_pool.items()}
     return set(state.exclusive), set(state.shared), dict(state.consumed), holders, by_pool
 
 
 def seen(state: ClusterState) -> object:
     """What plugins and the allocator read."""
-    nodes = {name: (id(each.node), {id(each) for each in each.pods}) for name, each in state.nodes.items()}
+    nodes = {
+        name: (id(node_state.node), {id(there) for there in node_state.pods})
+        for name, node_state in state.nodes.items()
+    }
     nominated = {node: list(pods) for node, pods in state.nominated.items()}
-    return list(nodes.items()), nominated, held(state.cycle.state), [each.name for each in state.cycle.index.slices]
+    return list(nodes.items()), nominated, held(state.cycle.state), [slice_.name for slice_ in state.cycle.index.slices]
 
 
 @given(snapshots(), st.lists(changes(), max_size=6), st.data())
@@ -154,7 +157,9 @@ def test_any_changes_are_the_same_as_reading_afresh(read: Snapshot, made: list[C
     assert indexes(state.cluster) == indexes(Cluster(plain))
     fresh = SCHEDULER.sees(Cluster(plain))
     assert seen(state) == seen(fresh)
-    assert [each.devices for each in state.cycle.index.slices] == [each.devices for each in fresh.cycle.index.slices]
+    assert [slice_.devices for slice_ in state.cycle.index.slices] == [
+        slice_.devices for slice_ in fresh.cycle.index.slices
+    ]
 
 
 TABLES = st.dictionaries(st.integers(0, 200), st.integers(0, 9), max_size=150)

@@ -171,7 +171,7 @@ def _allocated_before(case: Case) -> frozenset[str]:
 
 
 def _devices(allocation: Case) -> list[str]:
-    return [f"{each['driver']}/{each['pool']}/{each['device']}" for each in allocation["devices"]["results"]]
+    return [f"{result['driver']}/{result['pool']}/{result['device']}" for result in allocation["devices"]["results"]]
 
 
 def _said_later(case: Case, message: str) -> bool:

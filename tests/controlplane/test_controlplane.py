@@ -137,7 +137,7 @@ def test_claims_are_made_from_templates(cluster: Cluster) -> None:
 
     placed = [cluster.scheduled(cluster.pod(name, templates={"gpu": template})) for name in ("one", "two")]
 
-    assert sorted(each.devices("gpu")[0] for each in placed) == ["pool/gpu-0", "pool/gpu-1"]
+    assert sorted(scheduled.devices("gpu")[0] for scheduled in placed) == ["pool/gpu-0", "pool/gpu-1"]
     made = claims_of(cluster.get("Pod", "one", "v1"))["gpu"]
     assert made is not None
     owner = cluster.get("ResourceClaim", made)["metadata"]["ownerReferences"][0]
@@ -291,7 +291,9 @@ def test_nodes_stay_ready(cluster: Cluster) -> None:
     time.sleep(1)
     node = cluster.get("Node", name, "v1")
     assert "taints" not in node["spec"]
-    assert [(each["type"], each["status"]) for each in node["status"]["conditions"]] == [("Ready", "True")]
+    assert [(condition["type"], condition["status"]) for condition in node["status"]["conditions"]] == [
+        ("Ready", "True")
+    ]
 
 
 def test_removed_namespace_disappears_with_its_bound_pods(control_plane: ControlPlane, cluster: Cluster) -> None:
@@ -322,4 +324,4 @@ def _needs(gate: str, release: Release) -> None:
 
 
 def _named(objects: list[Json], name: str) -> list[Json]:
-    return [each for each in objects if each["metadata"]["name"] == name]
+    return [raw for raw in objects if raw["metadata"]["name"] == name]

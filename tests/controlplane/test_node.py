@@ -146,4 +146,4 @@ def health(cluster: Cluster, pod: str) -> list[str]:
 
 def _terminated(pod: Json) -> bool | None:
     statuses = pod["status"].get("containerStatuses", [])
-    return True if statuses and all("terminated" in each["state"] for each in statuses) else None
+    return True if statuses and all("terminated" in status["state"] for status in statuses) else None

@@ -9,12 +9,14 @@ from tools.controlplane.plane import ControlPlane, gates_of, release_of
 
 def test_full_profile_serves_every_kind_that_the_release_has(control_plane: ControlPlane) -> None:
     release = release_of(control_plane)
-    assert served(control_plane.api()) == {(each.version, each.kind) for each in LIFECYCLES if each.exists(release)}
+    assert served(control_plane.api()) == {
+        (lifecycle.version, lifecycle.kind) for lifecycle in LIFECYCLES if lifecycle.exists(release)
+    }
 
 
 def test_defaults_profile_serves_what_the_release_does_by_default(defaults_plane: ControlPlane) -> None:
     release = release_of(defaults_plane)
-    believed = {(each.version, each.kind) for each in LIFECYCLES if each.served_by_default(release)}
+    believed = {(lifecycle.version, lifecycle.kind) for lifecycle in LIFECYCLES if lifecycle.served_by_default(release)}
     assert served(defaults_plane.api()) == believed
 
 

@@ -35,11 +35,11 @@ each_driver = pytest.mark.parametrize("driver", catalogue().drivers.values(), id
 @each_driver
 def test_kinds_and_classes_name_what_there_is(driver: Driver) -> None:
     kinds = {kind.name for kind in driver.kinds}
-    for name, each in driver.classes.items():
-        assert set(each.kinds) <= kinds, name
-        assert bool(each.extended_resource) == bool(each.since), name
-        for release in (Release(1, 34), Release(1, 36)) if each.selector else ():
-            compile_expression(Environment.for_release(release), each.selector)
+    for name, installed in driver.classes.items():
+        assert set(installed.kinds) <= kinds, name
+        assert bool(installed.extended_resource) == bool(installed.since), name
+        for release in (Release(1, 34), Release(1, 36)) if installed.selector else ():
+            compile_expression(Environment.for_release(release), installed.selector)
     for kind in driver.kinds:
         assert kind.always <= set(driver.attributes), kind.name
         assert kind.sometimes is None or kind.sometimes <= set(driver.attributes), kind.name

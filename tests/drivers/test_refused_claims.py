@@ -26,5 +26,5 @@ def test_another_pod_is_one_of_another_name_or_uid(name: str, uid: str, refused:
     snapshot = built([CLAIM, {"apiVersion": "v1", "kind": "Pod", **pod}])
     had = had_by(snapshot.claims.values())
     told = refusals(had, "n1", snapshot, (), snapshot.pods["ml", name])
-    found = [each for each in told if isinstance(each, OfSeveralPods)]
+    found = [refusal for refusal in told if isinstance(refusal, OfSeveralPods)]
     assert bool(found) == refused

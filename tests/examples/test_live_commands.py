@@ -24,7 +24,7 @@ def questions(example: Path) -> list[list[str]]:
     snapshot = read_snapshot([place[1]])
     asked = [words, [*words, "--full"]]
     asked += [["explain", f"claim/{name}", "-n", space, *place] for space, name in [*snapshot.claims][:1]]
-    nodes = {each.scope.node_name for each in snapshot.slices} & {*snapshot.nodes}
+    nodes = {slice_.scope.node_name for slice_ in snapshot.slices} & {*snapshot.nodes}
     return asked + [["explain", f"node/{name}", *place] for name in sorted(nodes)[:1]]
 
 

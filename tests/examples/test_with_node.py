@@ -38,10 +38,10 @@ def _objects(folder: Path) -> Iterator[dict[str, Any]]:
 def _node_of(folder: Path) -> tuple[str, list[dict[str, Any]]]:
     """The first node that has devices, if any has, and the node with its slices as another one."""
     objects = list(_objects(folder))
-    nodes = {each["metadata"]["name"]: each for each in objects if each.get("kind") == "Node"}
-    slices = [each for each in objects if each.get("kind") == "ResourceSlice" and each["spec"].get("nodeName") in nodes]
-    name = next((each["spec"]["nodeName"] for each in slices if each["spec"].get("devices")), next(iter(nodes)))
-    own = [nodes[name], *(each for each in slices if each["spec"]["nodeName"] == name)]
+    nodes = {raw["metadata"]["name"]: raw for raw in objects if raw.get("kind") == "Node"}
+    slices = [raw for raw in objects if raw.get("kind") == "ResourceSlice" and raw["spec"].get("nodeName") in nodes]
+    name = next((slice_["spec"]["nodeName"] for slice_ in slices if slice_["spec"].get("devices")), next(iter(nodes)))
+    own = [nodes[name], *(slice_ for slice_ in slices if slice_["spec"]["nodeName"] == name)]
     text = json.dumps(own, default=str).replace(f'"{name}"', '"thought-of"')
     new: list[dict[str, Any]] = json.loads(text)
     for each in new[1:]:

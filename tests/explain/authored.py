@@ -74,7 +74,7 @@ def _pod(pod: JSON) -> None:
     for field in ("volumes",):
         kept = [each for each in spec.get(field) or () if not each["name"].startswith("kube-api-access-")]
         _keep(spec, field, kept)
-    kept = [each for each in spec.get("tolerations") or () if each.get("tolerationSeconds") != 300]
+    kept = [toleration for toleration in spec.get("tolerations") or () if toleration.get("tolerationSeconds") != 300]
     _keep(spec, "tolerations", kept)
     for container in (*(spec.get("containers") or ()), *(spec.get("initContainers") or ())):
         _drop(container, CONTAINER_DEFAULTS)
@@ -83,7 +83,11 @@ def _pod(pod: JSON) -> None:
             resources.pop("requests")
         if not resources:
             container.pop("resources", None)
-        mounts = [each for each in container.get("volumeMounts") or () if "serviceaccount" not in each["mountPath"]]
+        mounts = [
+            volume_mount
+            for volume_mount in container.get("volumeMounts") or ()
+            if "serviceaccount" not in volume_mount["mountPath"]
+        ]
         _keep(container, "volumeMounts", mounts)
 
 

@@ -149,7 +149,7 @@ def test_what_is_read_as_data() -> None:
 def test_several_that_each_suffice() -> None:
     """1.34 compares nothing; the simpler variant of 1.35 refuses the constraint, and the other one compares."""
     found = deciding("1.34.10", "1.35.8", slice_of("a", devices=slots("x", "x")), claim(count=2, **DISTINCT))
-    assert {each.name for each in found.changes} == {"distinct_compares_nothing", "either_gate_chooses"}
+    assert {change.name for change in found.changes} == {"distinct_compares_nothing", "either_gate_chooses"}
     assert not found.together
 
 
@@ -158,7 +158,7 @@ def test_several_together() -> None:
     devices = [drawing("gpu-0", allowMultipleAllocations=True), drawing("gpu-1")]
     found = deciding("1.35.8", "1.37.1", *with_card(devices), holding("gpu-0", shareID=SHARE), claim())
     names = {"DRAConsumableCapacity", "DRAPartitionableDevices", "share_without_capacity_charges"}
-    assert {each.name for each in found.changes} == names and found.together
+    assert {change.name for change in found.changes} == names and found.together
 
 
 def test_no_change_is_named_that_does_not_decide() -> None:
@@ -178,7 +178,7 @@ def test_the_fewest_that_decide_together() -> None:
         return asked.release.minor == 37 or wanted <= parts
 
     found = deciding_changes(scheduler("1.35.1"), scheduler("1.37.1"), answer)
-    assert {each.name for each in found.changes} == wanted and found.together
+    assert {change.name for change in found.changes} == wanted and found.together
 
 
 def test_of_several_that_suffice_the_one_that_is_needed_counts() -> None:
@@ -189,7 +189,7 @@ def test_of_several_that_suffice_the_one_that_is_needed_counts() -> None:
         return asked.release.minor == 37 or "DRADeviceTaints" in parts or parts == {"DRADeviceBindingConditions"}
 
     found = deciding_changes(scheduler("1.35.8"), scheduler("1.37.1"), answer)
-    assert [each.name for each in found.changes] == ["DRADeviceTaints"]
+    assert [change.name for change in found.changes] == ["DRADeviceTaints"]
 
 
 def test_no_time() -> None:
@@ -204,4 +204,4 @@ def test_a_rule_and_the_gate_that_it_needs() -> None:
     rule = named("DeviceTaintRule", "r", spec={"deviceSelector": {"driver": DRIVER}, "taint": TAINT})
     rule["apiVersion"] = "resource.k8s.io/v1beta2"
     found = deciding("1.35.8", "1.37.1", slice_of("a", devices=[gpu("gpu-0")]), rule, claim())
-    assert {each.name for each in found.changes} == {"DRADeviceTaints", "DRADeviceTaintRules"} and found.together
+    assert {change.name for change in found.changes} == {"DRADeviceTaints", "DRADeviceTaintRules"} and found.together

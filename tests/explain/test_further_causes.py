@@ -136,8 +136,8 @@ def _too_many(small: Small) -> None:
 
 
 def _devices_tainted(small: Small) -> None:
-    for each in small.slices:
-        for device in each["spec"]["devices"]:
+    for slice_ in small.slices:
+        for device in slice_["spec"]["devices"]:
             device["taints"] = [{"key": "ecc", "effect": "NoSchedule"}]
 
 

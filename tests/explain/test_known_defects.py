@@ -16,8 +16,8 @@ from kubectl_dra.explain.diagnosis import Finding
 from kubectl_dra.explain.node_driver import with_meaning
 from kubectl_dra.report.phrases import written
 
-OF_OTHERS = [each for each in vars(defects).values() if isinstance(each, Defect) and each not in OF_ALLOCATOR]
-DEFECTS = {each.number: each for each in OF_OTHERS if each.number}
+OF_OTHERS = [known for known in vars(defects).values() if isinstance(known, Defect) and known not in OF_ALLOCATOR]
+DEFECTS = {known.number: known for known in OF_OTHERS if known.number}
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ def _plural(kind: str) -> str:
 
 
 def test_no_fact_repeats_the_answer(tmp_path: Path) -> None:
-    case = next(each for each in CASES if each.file == "feature-disabled" and each.name == "a prioritized list")
+    case = next(found for found in CASES if found.file == "feature-disabled" and found.name == "a prioritized list")
     for full in (False, True):
         _, said = run_case(case, tmp_path, "text", full=full)
         above = " ".join(said.partition("Fix")[0].split())

@@ -61,7 +61,7 @@ def test_another_node_whose_driver_lacks_the_gate_would_not_suit_the_pod() -> No
 def test_of_a_driver_whose_pod_was_not_seen_the_gate_is_not_known(tmp_path: Path) -> None:
     text = (EXAMPLES / "prepare-fails" / "cluster.yaml").read_text()
     documents = text.split("\n- apiVersion")
-    kept = [each for each in documents if not ("kind: Pod\n" in each and "kubelet-plugin" in each)]
+    kept = [document for document in documents if not ("kind: Pod\n" in document and "kubelet-plugin" in document)]
     assert len(kept) < len(documents)
     path = tmp_path / "cluster.yaml"
     path.write_text("\n- apiVersion".join(kept))

@@ -198,10 +198,10 @@ def _made_by(objects: list[JSON], name: str, pods: list[str], priority: int = 0)
         "uid": "o",
         "controller": True,
     }
-    for each in objects:
-        if each["kind"] == "Pod" and each["metadata"]["name"] in pods:
-            each["metadata"] |= {"ownerReferences": [owner], "labels": {"pod-template-hash": "6d4cf56db6"}}
-            each["spec"]["priority"] = priority
+    for raw in objects:
+        if raw["kind"] == "Pod" and raw["metadata"]["name"] in pods:
+            raw["metadata"] |= {"ownerReferences": [owner], "labels": {"pod-template-hash": "6d4cf56db6"}}
+            raw["spec"]["priority"] = priority
     return objects
 
 
@@ -257,7 +257,7 @@ def test_a_successor_of_a_higher_priority_is_tried_first(tmp_path: Path, priorit
         pod["spec"]["containers"] = [{"name": "c", "resources": {"requests": {"cpu": "40"}}}]
     (web,) = [entry["spec"] for entry in objects if entry["metadata"]["name"] == "web-1" and entry["kind"] == "Pod"]
     del web["resourceClaims"]
-    left = [each for each in objects if (each["kind"], each["metadata"]["name"]) != ("ResourceClaim", "web-1")]
+    left = [raw for raw in objects if (raw["kind"], raw["metadata"]["name"]) != ("ResourceClaim", "web-1")]
     ways = _explain(tmp_path, left, "pod/asks")[1]["fixes"]
     (end,) = [way for way in ways if way["changes"][0]["kind"] == "end-pods"]
     assert end["proof"].get("successorOf") == ("Deployment web" if priority else None)

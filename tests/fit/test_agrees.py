@@ -54,10 +54,10 @@ def test_a_manifest(case: Case, tmp_path: Path) -> None:
 def test_a_pod_that_is_new(case: Case, tmp_path: Path) -> None:
     """The pod of the case, as if it had not been there."""
     name = case.raw["explain"].removeprefix("pod/")
-    own = [each for each in case.objects if each["kind"] == "Pod" and each["metadata"]["name"] == name]
+    own = [raw for raw in case.objects if raw["kind"] == "Pod" and raw["metadata"]["name"] == name]
     if len(own) != 1:
         pytest.skip("which pod is meant, its namespace says")
-    case = case._replace(objects=[each for each in case.objects if each is not own[0]])
+    case = case._replace(objects=[raw for raw in case.objects if raw is not own[0]])
     explained, fitted, said = codes(case, tmp_path, authored(own[0]))
     assert (explained == 0) is (fitted == 0), said
 

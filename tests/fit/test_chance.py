@@ -73,7 +73,7 @@ def test_affinity_makes_the_first_choice_count(tmp_path: Path) -> None:
 
 def test_a_large_cluster_is_sampled(tmp_path: Path) -> None:
     """Of 120 nodes the scheduler looks at 100; pods go where the fewest of them are."""
-    cluster = [each for number in range(120) for each in node(f"n{number:03}", 1)]
+    cluster = [raw for number in range(120) for raw in node(f"n{number:03}", 1)]
     found = item(tmp_path, cluster, [template(), deployment(3)])
     assert [placed["choice"] for placed in found["placements"]] == ["open"] * 3
     assert len({placed["node"] for placed in found["placements"]}) == 3
@@ -92,7 +92,7 @@ def test_nodes_are_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(Cycle, "attempt", counted)
     nodes, pods = 150, 400
-    cluster = [each for number in range(nodes) for each in node(f"n{number:03}", 4)]
+    cluster = [raw for number in range(nodes) for raw in node(f"n{number:03}", 4)]
     code, _ = fitted(tmp_path, cluster, [template(), deployment(pods)])
     assert code == 0
     # Each node at first, once more by explain, and the node of each pod after it.

@@ -14,7 +14,7 @@ JSON = dict[str, Any]
 
 
 def changes(found: JSON, kind: str) -> list[JSON]:
-    return [each for each in found["changes"] if each["kind"] == kind]
+    return [change for change in found["changes"] if change["kind"] == kind]
 
 
 def test_a_claim_that_nobody_uses_comes_first(tmp_path: Path) -> None:

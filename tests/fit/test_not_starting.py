@@ -46,10 +46,10 @@ def _crashing() -> list[JSON]:
 
 def _cluster(what: str) -> list[JSON]:
     objects = [*node("a", 2), *node("b", 3), worlds.CLASS]
-    for each in objects:
-        if each["kind"] == "Node":
-            down = what == "away" and each["metadata"]["name"] == "b"
-            each["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}] if down else READY
+    for raw in objects:
+        if raw["kind"] == "Node":
+            down = what == "away" and raw["metadata"]["name"] == "b"
+            raw["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}] if down else READY
     return [*objects, *{"not-registered": _not_registered, "crashing": _crashing, "away": list[JSON]}[what]()]
 
 
@@ -142,7 +142,7 @@ def test_the_list_of_what_waits_says_the_same(tmp_path: Path) -> None:
     code, out, _ = ran("explain", "pod/new", *flags)
     assert (code, json.loads(out)["verdict"]) == (1, "does-not-start")
     code, out, _ = ran("explain", "-A", *flags)
-    assert (code, [each["verdict"] for each in json.loads(out)["items"]]) == (1, ["does-not-start"])
+    assert (code, [workload["verdict"] for workload in json.loads(out)["items"]]) == (1, ["does-not-start"])
 
 
 def test_what_was_not_read_is_said(tmp_path: Path) -> None:
@@ -279,16 +279,16 @@ def test_nothing_told_where_all_start(tmp_path: Path) -> None:
     """No word of it where drivers run, or only nothing is known of them."""
     cluster = [each for each in _cluster("crashing") if each["metadata"]["name"] != "npu-driver-b"]
     for objects in (cluster[:3] + cluster[4:], [*node("a", 2), *node("b", 3), worlds.CLASS]):
-        found = item(tmp_path, [each for each in objects if each["kind"] != "Pod"], [deployment(4), template(1)])
+        found = item(tmp_path, [raw for raw in objects if raw["kind"] != "Pod"], [deployment(4), template(1)])
         assert "notStarting" not in found
 
 
 def test_the_sample_of_a_new_node_works(tmp_path: Path) -> None:
     """Of two nodes alike the one whose driver is gone is no sample, in ``fit`` and in ``explain``."""
     objects = [*node("b", 3), *node("c", 3), worlds.CLASS, *_not_registered()]
-    for each in objects:
-        if each["kind"] == "Node":
-            each["status"]["conditions"] = READY
+    for raw in objects:
+        if raw["kind"] == "Node":
+            raw["status"]["conditions"] = READY
     found = item(tmp_path, objects, [deployment(9), template(1)])
     likes: list[Any] = [change["like"] for change in found["changes"] if change["kind"] == "add-node"]
     assert likes == ["c"]

@@ -35,7 +35,7 @@ def test_devices_bound_how_many_fit(tmp_path: Path) -> None:
     assert found["verdict"] == "can-be-scheduled-in-part"
     assert found["podCounts"] == {"wanted": 5, "fit": 3, "running": 0, "starting": 3, "fewest": 3, "most": 3}
     assert {entry["node"]: entry["podCount"] for entry in found["byNode"]} == {"a": 2, "b": 1}
-    taken = [(each["pool"], each["device"]) for one in found["placements"] for each in one["devices"]]
+    taken = [(device["pool"], device["device"]) for one in found["placements"] for device in one["devices"]]
     assert sorted(taken) == [("a", "gpu-0"), ("a", "gpu-1"), ("b", "gpu-0")]
     assert found["stop"]["cause"] == "devices-held"
     assert found["stop"]["others"] == 1

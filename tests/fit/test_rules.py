@@ -43,7 +43,7 @@ def test_a_rule_that_is_deleted_makes_as_much_room_as_is_said(tmp_path: Path) ->
     manifest.write_text(yaml.safe_dump_all(_deployment(9)))
     cluster = yaml.safe_load(CLUSTER.read_text())
     before = _fitting(manifest, cluster, tmp_path)
-    (change,) = [each for each in before["changes"] if each["kind"] == "delete-taint-rule"]
+    (change,) = [known_change for known_change in before["changes"] if known_change["kind"] == "delete-taint-rule"]
     assert change["commands"][0]["argv"] == ["kubectl", "delete", f"devicetaintrule/{change['rule']}"]
     assert change["commands"][0]["effect"] == "destroys"
     cluster["items"] = [each for each in cluster["items"] if each["metadata"]["name"] != change["rule"]]

@@ -65,7 +65,7 @@ def cluster(tmp_path: Path, *devices: Json, driver: str = "gpu.example.com", **c
 
 def schema_of_share() -> Any:
     contents = [json.loads((SCHEMAS / name).read_text()) for name in ("share.json", "claims.json", "explain.json")]
-    registry: Any = Registry().with_resources((each["$id"], Resource.from_contents(each)) for each in contents)
+    registry: Any = Registry().with_resources((content["$id"], Resource.from_contents(content)) for content in contents)
     return jsonschema.Draft202012Validator(contents[0], registry=registry)
 
 
@@ -250,7 +250,9 @@ def test_containers_of_a_pod_name_one_request(dra: Dra) -> None:
     template, deployment = yaml.safe_load_all(ran.out)
     assert template["kind"] == "ResourceClaimTemplate" and deployment["spec"]["replicas"] == 1
     containers = deployment["spec"]["template"]["spec"]["containers"]
-    assert [each["resources"]["claims"] for each in containers] == [[{"name": "device", "request": "device"}]] * 3
+    assert [container["resources"]["claims"] for container in containers] == [
+        [{"name": "device", "request": "device"}]
+    ] * 3
 
 
 def test_the_template_of_the_cluster_is_used(dra: Dra, tmp_path: Path) -> None:

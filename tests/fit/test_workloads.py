@@ -205,9 +205,9 @@ def test_whom_the_scheduler_ends_for_a_gang_is_undetermined(tmp_path: Path) -> N
     high = {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": "high"}, "value": 1000}
     busy = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "6"}}}]
     pods = gang(2, 2, gpus=0)
-    for each in pods[1:]:
-        each["spec"]["priorityClassName"] = "high"
-        each["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "4"}
+    for pod in pods[1:]:
+        pod["spec"]["priorityClassName"] = "high"
+        pod["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "4"}
     found = item(tmp_path, [high, *node("a", cpu="8"), *running("low", "a", containers=busy)], pods)
     assert found["verdict"] == "undetermined"
     assert "lower priority" in found["undetermined"][0]

@@ -209,7 +209,7 @@ def test_files_of_which_nothing_was_checked_are_counted() -> None:
 def test_an_open_quote_is_shown_where_it_begins(quote: str) -> None:
     broken = f"apiVersion: v1\nkind: Pod\nmetadata:\n  name: {quote}a\nspec:\n  a: b\n"
     for text in (f"{CLAIM}---\n{broken}---\n{CLAIM}", f"{CLAIM}---\n{broken}"):
-        (found,) = (each for each in findings(text) if each.code == "DRA901")
+        (found,) = (finding for finding in findings(text) if finding.code == "DRA901")
         assert (found.line, found.column) == (CLAIM.count("\n") + 5, 9)
         assert "the text in quotes that begins here does not end" in found.message
         assert text[found.offset] == quote and found.excerpt == f"  name: {quote}a"
@@ -217,8 +217,11 @@ def test_an_open_quote_is_shown_where_it_begins(quote: str) -> None:
 
 def test_what_a_file_lacks_has_an_offset() -> None:
     text = f"{CLAIM}---\nkind: [\n---\napiVersion: v1\nkind: List\nitems: [1]\n"
-    broken = [each for each in findings(text) if each.code == "DRA901"]
+    broken = [finding for finding in findings(text) if finding.code == "DRA901"]
     assert len(broken) == 2
-    for each in broken:
-        lines = text[: each.offset].split("\n")
-        assert (len(lines), len(lines[-1]) + 1) == (each.line, each.column) and each.offset == each.end_offset > 0
+    for finding in broken:
+        lines = text[: finding.offset].split("\n")
+        assert (len(lines), len(lines[-1]) + 1) == (
+            finding.line,
+            finding.column,
+        ) and finding.offset == finding.end_offset > 0

@@ -90,7 +90,7 @@ def test_a_name_is_proposed_only_where_it_is_near() -> None:
 
 @each_rule
 def test_the_page_names_every_severity_that_occurs(rule: type[Rule]) -> None:
-    found = {each.severity for case in cases() if case.code == rule.code for each in run(case, case.text)}
+    found = {finding.severity for case in cases() if case.code == rule.code for finding in run(case, case.text)}
     assert found <= set(rule.severities())
     facts = rule.page().head[0]
     assert all(re.search(rf"\b{severity}\b", facts) for severity in rule.severities()), facts
@@ -100,16 +100,18 @@ def test_the_page_names_every_severity_that_occurs(rule: type[Rule]) -> None:
 @each_rule
 def test_what_the_page_says_is_repaired_always_is(rule: type[Rule]) -> None:
     """A rule that fixes only some of what it finds says where."""
-    found = [each for case in cases() if case.code == rule.code for each in run(case, case.text)]
+    found = [finding for case in cases() if case.code == rule.code for finding in run(case, case.text)]
     if rule.fixable != "none" and not rule.fixed_where:
-        assert all(each.safety != "none" and each.changes for each in found), [each.message for each in found]
+        assert all(finding.safety != "none" and finding.changes for finding in found), [
+            finding.message for finding in found
+        ]
 
 
 @each_rule
 def test_the_page_says_how_its_fixes_are_made(rule: type[Rule]) -> None:
     """Those that the cases have: safe ones, guesses, or both."""
-    found = [each for case in cases() if case.code == rule.code for each in run(case, case.text)]
-    assert {each.safety for each in found if each.safety != "none"} == set(rule.safeties())
+    found = [finding for case in cases() if case.code == rule.code for finding in run(case, case.text)]
+    assert {finding.safety for finding in found if finding.safety != "none"} == set(rule.safeties())
 
 
 def test_privileged_access_is_never_switched_on_as_a_safe_fix() -> None:

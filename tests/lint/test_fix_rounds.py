@@ -41,20 +41,20 @@ def fixed(text: str, found: Sequence[LocatedFinding]) -> Fixed:
 
 def test_findings_that_show_only_after_a_fix_are_told_apart() -> None:
     done = fixed(CLAIM, findings(CLAIM))
-    assert {each.code for each in done.made} == {"DRA102", "DRA218"}
-    assert [each.code for each in done.followed] == ["DRA211"] and not done.refused
+    assert {finding.code for finding in done.made} == {"DRA102", "DRA218"}
+    assert [finding.code for finding in done.followed] == ["DRA211"] and not done.refused
     assert "has(" in done.text.after and "count: 2\n" in done.text.after
 
 
 def test_a_fix_that_does_not_help_is_not_made() -> None:
     """The others of its round are."""
     found = [
-        replace(each, changes=(Set((*each.path[:6], "name"), "other"),)) if each.code == "DRA102" else each
-        for each in findings(CLAIM)
+        replace(finding, changes=(Set((*finding.path[:6], "name"), "other"),)) if finding.code == "DRA102" else finding
+        for finding in findings(CLAIM)
     ]
     done = fixed(CLAIM, found)
-    assert [each.code for each, _ in done.refused] == ["DRA102"]
-    assert "DRA218" in {each.code for each in done.made}
+    assert [finding.code for finding, _ in done.refused] == ["DRA102"]
+    assert "DRA218" in {finding.code for finding in done.made}
     assert "name: other" not in done.text.after and '["gpu.nvidia.com"].gpuModuleID' in done.text.after
 
 

@@ -45,13 +45,13 @@ OF_TWO_RELEASES = ("DRA511",)
 
 
 @pytest.mark.parametrize(
-    "rule", [each for each in RULES if each.code not in OF_TWO_RELEASES], ids=lambda rule: rule.code
+    "rule", [rule for rule in RULES if rule.code not in OF_TWO_RELEASES], ids=lambda rule: rule.code
 )
 def test_the_good_example_is_good(rule: type[Rule]) -> None:
     """What a page proposes instead has no finding of any rule."""
     found = lint([Input("f.yaml", True, rule.good().encode())], job("DRA", NEWEST_MODELLED.minor), 1)
     assert not found.defects
-    assert [(each.code, each.line, each.message) for each in found.findings] == []
+    assert [(finding.code, finding.line, finding.message) for finding in found.findings] == []
 
 
 def test_codes_and_names_are_unique() -> None:

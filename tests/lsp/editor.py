@@ -92,7 +92,7 @@ class Editor:
         """The outline of the text."""
         asked = lsp.DocumentSymbolParams(lsp.TextDocumentIdentifier(self.uri))
         found = await self._client.text_document_document_symbol_async(asked)
-        return [each for each in found or () if isinstance(each, lsp.DocumentSymbol)]
+        return [symbol for symbol in found or () if isinstance(symbol, lsp.DocumentSymbol)]
 
     async def actions(self, words: str) -> dict[str, lsp.CodeAction]:
         """The changes that are offered at words of the text, by title."""
@@ -107,7 +107,7 @@ class Editor:
         """The text with a change made."""
         assert action.edit is not None and action.edit.changes is not None
         text = self._text
-        for edit in sorted(action.edit.changes[self.uri], key=lambda each: each.range.start, reverse=True):
+        for edit in sorted(action.edit.changes[self.uri], key=lambda edit: edit.range.start, reverse=True):
             assert isinstance(edit, lsp.TextEdit)
             start, end = self._offset(edit.range.start), self._offset(edit.range.end)
             text = f"{text[:start]}{edit.new_text}{text[end:]}"

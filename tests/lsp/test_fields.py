@@ -26,7 +26,7 @@ def structs(struct: str, version: str, seen: set[str]) -> Iterator[str]:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_no_field_of_a_served_kind_lacks_prose(version: str) -> None:
     seen: set[str] = set()
-    found = [each for kind in (*api.KINDS, "ObjectMeta") for each in structs(kind, version, seen)]
+    found = [struct for kind in (*api.KINDS, "ObjectMeta") for struct in structs(kind, version, seen)]
     assert len(found) > 40
     lacking = [(each, name) for each in found for name in api.fields(each, version) if not prose(each, name)]
     assert lacking == []

@@ -139,18 +139,18 @@ def test_the_outline_of_a_file(tmp_path: Path) -> None:
     async def act(editor: Editor) -> None:
         await editor.open("all.yaml", f"{POD}---\n{TEMPLATE}---\n: broken [\n---\n{CLASS}")
         symbols = await editor.symbols()
-        assert [(each.detail, each.name) for each in symbols] == [
+        assert [(symbol.detail, symbol.name) for symbol in symbols] == [
             ("Pod", "train"),
             ("ResourceClaimTemplate", "two-gpus"),
             ("DeviceClass", "big.example.com"),
         ]
-        assert [(each.detail, each.name) for each in symbols[1].children or ()] == [
+        assert [(symbol.detail, symbol.name) for symbol in symbols[1].children or ()] == [
             ("request", "large"),
             ("request", "small"),
         ]
-        assert [(each.detail, each.name) for each in symbols[0].children or ()] == [("claim", "gpus")]
-        for each in symbols:
-            assert each.range.start <= each.selection_range.start and each.selection_range.end <= each.range.end
+        assert [(symbol.detail, symbol.name) for symbol in symbols[0].children or ()] == [("claim", "gpus")]
+        for symbol in symbols:
+            assert symbol.range.start <= symbol.selection_range.start and symbol.selection_range.end <= symbol.range.end
 
     edit(tmp_path, act)
 
@@ -176,7 +176,7 @@ def test_what_was_probably_meant_is_offered_and_not_made(
         await editor.open("template.yaml", text)
         actions = await editor.actions(wrong)
         assert right in editor.applied(actions[title]) and not actions[title].is_preferred
-        assert not any("--fix" in each for each in actions)
+        assert not any("--fix" in action for action in actions)
 
     edit(tmp_path, act)
 

@@ -294,7 +294,7 @@ def test_events_about_pods_without_devices_are_not_kept(world: World) -> None:
     world.server.put(event("about-nobody", "gone"))
     until(lambda: any(own.kind == "Event" and own.changes >= 3 for own in world.followed.counts()))
     until(lambda: ("ml", "plain") in world.followed.snapshot().pods)
-    assert [each.name for each in world.followed.snapshot().events] == ["serve-0"]
+    assert [known_event.name for known_event in world.followed.snapshot().events] == ["serve-0"]
 
 
 def test_churn_leaves_nothing_behind(world: World) -> None:

@@ -92,7 +92,7 @@ def test_a_day_in_short(serving: Callable[[WatchedServer], Serving]) -> None:
     assert text.endswith("# EOF\n") and list(openmetrics(text))  # type: ignore[no-untyped-call]
     assert "process_resident_memory_bytes" in text
     # The pod goes, and comes again.
-    waiting = next(each for each in objects() if each["kind"] == "Pod" and not each["spec"].get("nodeName"))
+    waiting = next(raw for raw in objects() if raw["kind"] == "Pod" and not raw["spec"].get("nodeName"))
     server.delete("Pod", waiting["metadata"]["name"], "ml")
     until(lambda: not run.waits())
     # The server goes away: what was known stays, and is said to be old.
@@ -127,10 +127,10 @@ def test_scrapes_do_not_wait_for_a_server_that_hangs(serving: Callable[[WatchedS
 def test_as_the_manifest_runs_it(serving: Callable[[WatchedServer], Serving]) -> None:
     """Its own command line, but for the port, and its probes and its scrape."""
     found = list(yaml.safe_load_all((FOLDER / "kubectl-dra-metrics.yaml").read_text()))
-    (deployment,) = (each for each in found if each["kind"] == "Deployment")
+    (deployment,) = (raw for raw in found if raw["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert container["args"] == ["metrics", "--listen=:9412"]
-    (service,) = (each for each in found if each["kind"] == "Service")
+    (service,) = (raw for raw in found if raw["kind"] == "Service")
     assert {port["containerPort"] for port in container["ports"]} == {port["port"] for port in service["spec"]["ports"]}
     run = serving(WatchedServer(objects()))
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):

@@ -42,7 +42,7 @@ def test_nodes_and_devices() -> None:
     found = one(PLAIN, node("old", 2), node("new"), slice_of("new", 4), node("both", 2), slice_of("both", 2))
     assert found.resources == {"nvidia.com/gpu": 2}
     assert (found.before, found.after, found.difference) == (("old", "both"), ("new", "both"), 0)
-    assert [(each.node, each.devices) for each in found.landings] == [
+    assert [(landing.node, landing.devices) for landing in found.landings] == [
         ("new", (f"{DRIVER}/new/gpu-0", f"{DRIVER}/new/gpu-1")),
         ("both", (f"{DRIVER}/both/gpu-0", f"{DRIVER}/both/gpu-1")),
     ]
@@ -144,14 +144,16 @@ def test_what_was_not_read_is_no_difference(kind: str) -> None:
     found = compare(report, seen, assumed(seen), "ml")
     told = io.StringIO()
     write_comparisons(Painter(told, "never"), found)
-    assert [(each.before, each.after, each.unread) for each in found] == [((), (), (kind,))]
+    assert [(comparison.before, comparison.after, comparison.unread) for comparison in found] == [((), (), (kind,))]
     assert f"nodes: not known (not read: {kind})" in told.getvalue()
     assert "0 on as many, 0 on more, 1 not known." in " ".join(told.getvalue().split())
 
 
 def test_only_what_changes_is_compared() -> None:
     plain = PLAIN.replace("nvidia.com/gpu: 2", "cpu: 2").replace("name: train", "name: plain")
-    assert [each.object for each in compared(f"{PLAIN}---\n{plain}", node("n"), slice_of("n", 2))] == ["Pod train"]
+    assert [comparison.object for comparison in compared(f"{PLAIN}---\n{plain}", node("n"), slice_of("n", 2))] == [
+        "Pod train"
+    ]
     assert compared(plain, node("n")) == []
 
 
@@ -160,7 +162,7 @@ def test_pods_that_are_alike_land_alike_and_others_do_not() -> None:
     texts.append(PLAIN.replace("train", "c").replace("gpu: 2", "gpu: 3"))
     texts.append(PLAIN.replace("train", "d") + "  nodeSelector: {kubernetes.io/hostname: m}\n")
     found = compared("---\n".join(texts), node("n", 2), slice_of("n", 2), node("m", 4), slice_of("m", 4))
-    assert [(each.object, each.before, each.after) for each in found] == [
+    assert [(comparison.object, comparison.before, comparison.after) for comparison in found] == [
         ("Pod a", ("n", "m"), ("n", "m")),
         ("Pod b", ("n", "m"), ("n", "m")),
         ("Pod c", ("m",), ("m",)),
@@ -182,7 +184,7 @@ def test_several_pods_of_one_object() -> None:
     meta = {"name": "t", "namespace": "ml"}
     text = dump({"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "metadata": meta, "spec": replicas})
     found = compared(text, node("n", 1), slice_of("n", 2))
-    assert [(each.pod.split(".")[2], len(each.before), len(each.after)) for each in found] == [
+    assert [(comparison.pod.split(".")[2], len(comparison.before), len(comparison.after)) for comparison in found] == [
         ("Master", 1, 1),
         ("Worker", 0, 1),
     ]
@@ -230,7 +232,7 @@ def test_how_many_pods_there_are(objects: Sequence[Json], counts: Sequence[tuple
     listed = dump({"apiVersion": "v1", "kind": "List", "items": [*objects]})
     for text in (several, listed):
         found = compared(text, node("n", 1), slice_of("n", 2))
-        assert [(each.pods, each.counted) for each in found] == counts
+        assert [(comparison.pods, comparison.counted) for comparison in found] == counts
 
 
 def test_the_total_counts_pods_and_not_objects() -> None:
@@ -246,7 +248,7 @@ def test_objects_of_one_name_are_paired_in_order() -> None:
     one_gpu, three = PLAIN.replace("gpu: 2", "gpu: 1"), PLAIN.replace("gpu: 2", "gpu: 3")
     made = [text.replace("name: train", "generateName: train-") for text in (one_gpu, three)]
     found = compared("---\n".join(made), node("n", 3), slice_of("n", 3))
-    assert [each.resources["nvidia.com/gpu"] for each in found] == [1, 3]
+    assert [comparison.resources["nvidia.com/gpu"] for comparison in found] == [1, 3]
 
 
 def test_a_model_server_of_kserve_is_a_pod_too() -> None:

@@ -261,7 +261,9 @@ def test_a_class_that_labels_choose_is_the_one_that_is_looked_for() -> None:
     amd = pod("p", {"amd.com/gpu": 1}, nodeSelector={"amd.com/gpu.compute-partitioning": "CPX"})
     (use,) = look(amd).uses
     step = device_plugins.plan(amd, PlanSurroundings(), settings()).steps[-1]
-    assert use.becomes is not None and [use.becomes.device_class] == [each.device_class for each in step.moved]
+    assert use.becomes is not None and [use.becomes.device_class] == [
+        moved_request.device_class for moved_request in step.moved
+    ]
 
 
 def test_quotas_of_a_namespace_count_the_classes_that_are_used_there() -> None:

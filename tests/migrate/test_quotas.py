@@ -221,11 +221,11 @@ def test_a_mapping_names_what_is_written(text: str, unsafe: bool) -> None:
         return
     written: dict[str, set[str]] = {}
     for item in report.items():
-        for each in item.moved:
-            written.setdefault(each.resource, set()).add(each.device_class)
+        for moved_request in item.moved:
+            written.setdefault(moved_request.resource, set()).add(moved_request.device_class)
     for name, classes in mapped(report).items():
         if name in written:
-            vendors = [each for each in catalogue().readings(name) if each.device_class in written[name]]
-            own = {each.device_class for each in vendors}
+            vendors = [resource for resource in catalogue().readings(name) if resource.device_class in written[name]]
+            own = {resource.device_class for resource in vendors}
             by_label = {each for vendor in vendors for each in catalogue().classes_by_label(vendor)}
             assert written[name] <= classes <= own | by_label

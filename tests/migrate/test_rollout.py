@@ -122,7 +122,7 @@ def test_the_name_of_a_quota_that_is_taken() -> None:
 
 def test_what_stays_is_said_and_not_refused() -> None:
     made = planned(pod("p", GPU), pod("q", {"example.org/thing": 1}), pod("r", {"nvidia.com/gpu.shared": 1}))
-    variables = {each["name"]: each["expression"] for each in parsed(made[POLICY])[0]["spec"]["variables"]}
+    variables = {variable["name"]: variable["expression"] for variable in parsed(made[POLICY])[0]["spec"]["variables"]}
     assert variables["resources"] == '["nvidia.com/gpu"]'
     assert "- example.org/thing: " in made[README] and "- nvidia.com/gpu.shared: " in made[README]
 

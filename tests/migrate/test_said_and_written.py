@@ -85,14 +85,18 @@ def named(raw: Any) -> Counter[str]:
     out: Counter[str] = Counter()
     for spec in pods_of(raw, catalogue()).specs:
         stated = [*node_selector(spec.content), *preferred(spec.content)]
-        stated += [each for term in required_terms(spec.content) for each in term.stated]
-        out.update(each.key for each in stated)
+        stated += [condition for term in required_terms(spec.content) for condition in term.stated]
+        out.update(condition.key for condition in stated)
         out.update(map(str, fields_at(spec.metadata, "annotations")))
         for container in containers(spec):
-            out.update(str(each.get("name")) for each in items_at(container.content, "env") if isinstance(each, dict))
+            out.update(
+                str(variable.get("name"))
+                for variable in items_at(container.content, "env")
+                if isinstance(variable, dict)
+            )
             out.update(map(str, fields_at(container.content, "env")))
         tolerations = items_at(spec.content, "tolerations")
-        out.update(f"toleration {each.get('key')}" for each in tolerations if isinstance(each, dict))
+        out.update(f"toleration {toleration.get('key')}" for toleration in tolerations if isinstance(toleration, dict))
     return out
 
 

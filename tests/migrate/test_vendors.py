@@ -381,7 +381,7 @@ SAMPLES = ("a", "1", "1.2.3", "1G", "Flex_Series", "A-MIG-1g.5gb", "true", "1x1"
 @pytest.mark.parametrize("name", [name for name, what in BECOMES.items() if what.split()[2] in ("auto", "note")])
 def test_no_selector_fails_on_a_device_of_its_class(name: str) -> None:
     found = resource(name)
-    vendors = [CATALOGUE.vendor(found.vendor), *(each for each in CATALOGUE.vendors.values() if each.everyone)]
+    vendors = [CATALOGUE.vendor(found.vendor), *(vendor for vendor in CATALOGUE.vendors.values() if vendor.everyone)]
     keys = {rule.key for vendor in vendors for rule in vendor.labels if rule.key}
     keys |= {"beta.amd.com/gpu.vram.1G", "gpu.intel.com/device-id.0380-56c0.present", "nvidia.com/cuda.driver.rev"}
     seen = 0

@@ -117,7 +117,7 @@ def test_it_is_scraped_and_alerts_come_and_go(serving: Start, prometheus: Callab
     assert not scraper.alerts("firing", alertname="DRAMetricsIncomplete")
     assert not scraper.alerts("firing", alertname="DRAMetricsStale")
     # The pod goes: nothing waits, and the alert ends.
-    pod = next(each for each in objects() if each["kind"] == "Pod" and not each["spec"].get("nodeName"))
+    pod = next(raw for raw in objects() if raw["kind"] == "Pod" and not raw["spec"].get("nodeName"))
     server.delete("Pod", pod["metadata"]["name"], "ml")
     until(lambda: not scraper.alerts("firing", **WAITS), 60)
     # What may not be read any more is missing, and somebody is told.

@@ -238,7 +238,7 @@ def test_every_runbook_is_a_page() -> None:
 
 def test_the_deployment_is_confined() -> None:
     found = list(yaml.safe_load_all((FOLDER / "kubectl-dra-metrics.yaml").read_text()))
-    (deployment,) = (each for each in found if each["kind"] == "Deployment")
+    (deployment,) = (raw for raw in found if raw["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert deployment["spec"]["template"]["spec"]["securityContext"]["runAsNonRoot"]
     assert container["securityContext"] == {
@@ -246,5 +246,5 @@ def test_the_deployment_is_confined() -> None:
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
-    (role,) = (each for each in found if each["kind"] == "ClusterRole")
+    (role,) = (raw for raw in found if raw["kind"] == "ClusterRole")
     assert {verb for rule in role["rules"] for verb in rule["verbs"]} == {"list", "watch"}

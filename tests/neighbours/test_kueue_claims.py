@@ -75,7 +75,7 @@ def test_each_rule(rule: ClaimRule) -> None:
     assert (found.refuses, found.counts) == (rule.refuses.format(template="t"), rule.counts)
     if rule.before:
         assert (found.refuses, found.counts) not in {
-            (each.refuses, each.counts) for each in taken(SHAPES[rule.shape], rule.before)
+            (shape.refuses, shape.counts) for shape in taken(SHAPES[rule.shape], rule.before)
         }
     if rule.refuses:
         known = understood(found.refuses, (Speaker.KUEUE,))

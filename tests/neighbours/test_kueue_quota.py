@@ -149,7 +149,7 @@ def test_devices_count_as_what_the_configuration_maps_them_to() -> None:
     for hidden in (SETTINGS, TEMPLATE):
         rest = [one for one in (SETTINGS, TEMPLATE) if one is not hidden]
         read = whole(pod(GATED), queue("research", "9", "9", ""), workload(), *rest, *local)
-        assert [each.wanted for each in flavor_quotas(*own(read), read)] == [None] and mapped_classes(
+        assert [flavor_quota.wanted for flavor_quota in flavor_quotas(*own(read), read)] == [None] and mapped_classes(
             *own(read), read
         ) == ()
 

@@ -81,7 +81,7 @@ OBJECTS = [(case, item) for case in CASES for item in case.objects if layer_kind
 )
 def test_a_malformed_object_is_one_that_was_not_read(case: Case, item: JSON, tmp_path: Path) -> None:
     kind, space = layer_kind(item), item["metadata"].get("namespace", "default")
-    rest = [each for each in case.objects if each is not item]
+    rest = [raw for raw in case.objects if raw is not item]
     unread = {"kind": kind, "reason": "unreadable", "namespace": space if NEIGHBOUR_KINDS[kind].namespaced else ""}
     expected = essence(*answer(case, rest, tmp_path, (unread,)))
     tried = set()

@@ -116,7 +116,7 @@ def test_slices_of_the_node_and_no_others(tmp_path: Path) -> None:
         entry("others", "n2", [{"name": "g"}], nodeName="n2"),
     )
     first, second = node("n1", {"kubernetes.io/hostname": "host-1", "a": "x"}), node("n2", {"a": "y"})
-    made = {each.name: each for each in copies(tmp_path, first, second, *slices)["n1"].slices}
+    made = {slice_.name: slice_ for slice_ in copies(tmp_path, first, second, *slices)["n1"].slices}
     assert set(made) == {"named-more", "selected-more", "each-more"}
     assert made["named-more"].scope.node_name == "n1-more"
     assert made["named-more"].pool == PoolID(DRIVER, "n1-more")

@@ -69,7 +69,7 @@ def test_each_plugin_has_its_place_in_the_default_profile() -> None:
 
 def test_every_plugin_takes_part() -> None:
     """One that nobody lists would never refuse a pod, and no other test would miss it."""
-    names = (each.name for each in pkgutil.iter_modules(scheduling.__path__, "kubectl_dra.scheduling."))
+    names = (info.name for info in pkgutil.iter_modules(scheduling.__path__, "kubectl_dra.scheduling."))
     here = {
         kind
         for module in map(importlib.import_module, names)

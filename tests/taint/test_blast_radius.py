@@ -265,7 +265,7 @@ def test_a_claim_that_fits_on_another_node_loses_nothing() -> None:
 
 def test_only_nodes_and_claims_that_matter_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one device means is found without trying every pending claim on every node."""
-    nodes = [each for number in range(40) for each in (node(f"n{number}"), slice_of(f"n{number}", gpu("gpu-0")))]
+    nodes = [raw for number in range(40) for raw in (node(f"n{number}"), slice_of(f"n{number}", gpu("gpu-0")))]
     never = [claim(f"never-{number}", count=2 + number) for number in range(5)]
     other = [claim(f"other-{number}", deviceClassName="none") for number in range(5)]
     here = world(device_class(), device_class("none", "false"), *nodes, claim("one"), *never, *other)
@@ -401,9 +401,11 @@ def test_what_is_made_in_place_of_a_deleted_pod(names: tuple[str, ...], pending:
     train = _owned("train-0", [entry])
     train["status"]["resourceClaimStatuses"] = [{"name": "gpu", "resourceClaimName": "train-0-gpu"}]
     found = radius_of(world(*BASE, template, own, train, *pending), *names)
-    assert [(each.key, each.made, each.fits) for each in found.replacements] == [("team/train-0", True, fits)]
+    assert [(replacement.key, replacement.made, replacement.fits) for replacement in found.replacements] == [
+        ("team/train-0", True, fits)
+    ]
     assert radius_of(world(*BASE, template, own, train, *pending), *names, effect="NoSchedule").replacements == ()
     # Without the template nobody knows what its new claim asks for, and nobody makes a pod without an owner again.
-    assert [each.fits for each in radius_of(world(*BASE, own, train), "gpu-0").replacements] == [None]
+    assert [replacement.fits for replacement in radius_of(world(*BASE, own, train), "gpu-0").replacements] == [None]
     alone = radius_of(world(*BASE, claim("c", result("gpu-0"), pods=("p",)), pod("p", "c")), "gpu-0")
-    assert [(each.made, each.fits) for each in alone.replacements] == [(False, None)]
+    assert [(replacement.made, replacement.fits) for replacement in alone.replacements] == [(False, None)]

@@ -319,8 +319,8 @@ def test_pods_that_reservations_name_and_a_file_lacks_were_not_read(lacking: str
     words = [["claims"], ["explain", "claim/clip-0-gpu-msx8l", "-n", "web"], ["explain", "device/l4-1/gpu-0"]]
     words += [["explain", "node/l4-1"], ["drivers", "--drain-check", "--node", "l4-1"]]
     words += [["top"], ["top", "owners"], ["devices"], ["explain", "class/gpu.nvidia.com"]] if lacking == "all" else []
-    for each in words:
-        assert (each, ran(*each, "--snapshot", str(file))[0]) == (each, 3)
+    for word in words:
+        assert (word, ran(*word, "--snapshot", str(file))[0]) == (word, 3)
     _, out, errors = ran("claims", "--snapshot", str(file))
     assert "no-pod" not in out and "so which pods use the claims is unknown" in " ".join(errors.split())
     # Who says that there is nothing else is believed.

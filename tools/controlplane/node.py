@@ -209,7 +209,7 @@ class Node:
                 found = api.get("v1", "Node", self.name)
             except ApiError:
                 return None
-            conditions = {each["type"]: each["status"] for each in found["status"].get("conditions", [])}
+            conditions = {status["type"]: status["status"] for status in found["status"].get("conditions", [])}
             return True if conditions.get("Ready") == "True" else None
 
         wait(ready, f"node {self.name} to be ready", READY_SECONDS)
@@ -217,7 +217,7 @@ class Node:
 
     def pids(self) -> list[int]:
         """The processes of the machine itself: the runtime and the kubelet."""
-        return [each.pid for each in (self._runtime, self._kubelet) if each is not None]
+        return [process.pid for process in (self._runtime, self._kubelet) if process is not None]
 
     def log(self) -> str:
         """What the kubelet wrote."""

@@ -95,7 +95,9 @@ def _page(one: Command) -> str:
     usage = " ".join(one.command.collect_usage_pieces(one.context))
     parts.insert(2, f"```text\n{one.name} {usage}\n```")
     for title, kind in (("Arguments", "argument"), ("Options", "option")):
-        parameters = [each for each in one.command.get_params(one.context) if each.param_type_name == kind]
+        parameters = [
+            parameter for parameter in one.command.get_params(one.context) if parameter.param_type_name == kind
+        ]
         if listed := list(_parameters(parameters, one.context)):
             parts += [f"## {title}", "\n".join(listed)]
     return "\n\n".join(parts) + "\n"

@@ -48,7 +48,7 @@ def table() -> str:
     connection = _shared_end([each for each in flags.values() if any(row[0] == "--kubeconfig" for row in each)])
     lines: list[tuple[str, ...]] = [("command", name, _summary(command)) for name, command in _commands(root)]
     for name, command in commands:
-        found = (_argument(each, name) for each in command.params if _is(each, "argument"))
+        found = (_argument(param, name) for param in command.params if _is(param, "argument"))
         lines += [("argument", name, *row) for row in found]
     for name, rows in flags.items():
         shared = bool(connection) and rows[-len(connection) :] == connection
@@ -85,7 +85,7 @@ def _shared_end(commands: Sequence[list[tuple[str, ...]]]) -> list[tuple[str, ..
     """The flags that all commands on a cluster have behind their own."""
     count = 0
     first = commands[0] if commands else []
-    while count < len(first) and all(each[-count - 1 :] == first[-count - 1 :] for each in commands):
+    while count < len(first) and all(command[-count - 1 :] == first[-count - 1 :] for command in commands):
         count += 1
     return first[-count:] if count else []
 

@@ -110,12 +110,14 @@ def _vendor(file: VendorFile) -> Iterator[str]:
             yield f"Driver `{driver.name}`: {' '.join((*notes, *driver.notes))}\n"
         yield from _gates(driver)
         yield from _messages(driver)
-    classes = {name: each for driver in drivers for name, each in driver.classes.items()}
+    classes = {name: installed for driver in drivers for name, installed in driver.classes.items()}
     for name in dict.fromkeys(entry["class"] for entry in raw["resources"] if "class" in entry):
         other = catalogue().of_class(name)
         if other is not None:
             classes[name] = other.classes[name]
-    yield from _table("Class | Driver | Carries the resource name", [_class(each) for each in classes.values()])
+    yield from _table(
+        "Class | Driver | Carries the resource name", [_class(installed) for installed in classes.values()]
+    )
     yield from _table("Resource | Becomes | What happens", [_resource(entry) for entry in raw["resources"]])
     labels = [*raw.get("labels", ()), *raw.get("annotations", ())]
     yield from _table("Node label or annotation | What happens", [_label(entry) for entry in labels])

@@ -37,8 +37,8 @@ def places() -> tuple[Place, ...]:
 
 def _places() -> Iterator[Place]:
     for name in COMMANDS:
-        options = [each for each in _parser(name).commands[name].params if each.param_type_name == "option"]
-        flags = {max(each.opts, key=len): each.type.name for each in options if not each.is_flag}
+        options = [param for param in _parser(name).commands[name].params if param.param_type_name == "option"]
+        flags = {max(option.opts, key=len): option.type.name for option in options if not option.is_flag}
         yield Place(name, tuple(sorted(flags)), tuple(sorted(flag for flag, kind in flags.items() if kind == "str")))
 
 
@@ -59,5 +59,7 @@ def typed(command: str, chance: random.Random) -> list[str]:
 def value_of(chance: random.Random) -> str:
     """A hostile text, or a name that an example has."""
     if chance.random() < 0.4:
-        return chance.choice((*HOSTILE, *(text for text in TEXTS if not any(each in text for each in _IMPOSSIBLE))))
+        return chance.choice(
+            (*HOSTILE, *(text for text in TEXTS if not any(impossible in text for impossible in _IMPOSSIBLE)))
+        )
     return chance.choice([name for name in object_pool()[chance.choice(_NAMES)] if isinstance(name, str)])

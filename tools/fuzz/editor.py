@@ -81,18 +81,18 @@ def run(seed: int, folder: Path) -> Outcome:
 
 def _judged(sent: bytes, received: bytes) -> tuple[str, bool]:
     asked = Counter(
-        json.dumps(each["id"])
-        for each in _messages(sent)
-        if isinstance(each, dict) and "id" in each and "method" in each
+        json.dumps(message["id"])
+        for message in _messages(sent)
+        if isinstance(message, dict) and "id" in message and "method" in message
     )
-    answers = [each for each in _messages(received) if isinstance(each, dict) and "method" not in each]
-    for each in answers:
-        if each.get("error", {}).get("code") == INTERNAL_ERROR:
-            return f"an internal error: {json.dumps(each['error'])[:600]}", False
-    told = Counter(json.dumps(each["id"]) for each in answers if each.get("id") is not None)
+    answers = [message for message in _messages(received) if isinstance(message, dict) and "method" not in message]
+    for answer in answers:
+        if answer.get("error", {}).get("code") == INTERNAL_ERROR:
+            return f"an internal error: {json.dumps(answer['error'])[:600]}", False
+    told = Counter(json.dumps(answer["id"]) for answer in answers if answer.get("id") is not None)
     if missing := asked - told:
         return f"without an answer: {[*missing]}", False
-    results = sum("result" in each for each in answers)
+    results = sum("result" in answer for answer in answers)
     return "", 2 * results >= len(answers)
 
 

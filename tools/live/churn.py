@@ -334,11 +334,11 @@ class Watcher:
         while time.monotonic() < end:
             found = self._api.get("v1", "Pod", name, SPACE)
             conditions = (found.get("status") or {}).get("conditions") or ()
-            if found["spec"].get("nodeName") or any(each["type"] == "PodScheduled" for each in conditions):
+            if found["spec"].get("nodeName") or any(condition["type"] == "PodScheduled" for condition in conditions):
                 break
             time.sleep(0.1)
         conditions = (found.get("status") or {}).get("conditions") or ()
-        said = [each.get("message", "") for each in conditions if each["type"] == "PodScheduled"]
+        said = [condition.get("message", "") for condition in conditions if condition["type"] == "PodScheduled"]
         return found["spec"].get("nodeName", ""), "".join(said)
 
 

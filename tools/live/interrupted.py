@@ -180,13 +180,13 @@ def meeting(target: Device, chance: random.Random) -> tuple[str, str]:
     pair = [target.begin(*taints), target.begin(*other)]
     ends = [target.end(each) for each in pair]
     rules = target.rules()
-    wrong = next((each.err for each in ends if "Traceback" in each.err or "a defect of" in each.err), "")
-    if not wrong and other == taints and any(each.code == 0 for each in ends) and not rules:
+    wrong = next((ended.err for ended in ends if "Traceback" in ended.err or "a defect of" in ended.err), "")
+    if not wrong and other == taints and any(ended.code == 0 for ended in ends) and not rules:
         wrong = "one of two says that it is done, and there is no rule"
     if not wrong and len(rules) > 1:
         wrong = f"{len(rules)} rules for one wish"
     wrong = wrong or (target.unknown() if rules else "")
-    codes = " and ".join(str(each.code) for each in ends)
+    codes = " and ".join(str(ended.code) for ended in ends)
     return wrong or target.cleared(), f"taint and {other[0]} -> {codes}, {len(rules)} left"
 
 

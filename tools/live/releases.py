@@ -30,7 +30,7 @@ class Changed(Generic[T]):
         """What is expected of a release."""
         *backports, first = map(parse_release, self.since)
         changed = release >= first or any(
-            each.minor == release.minor and release.patch >= each.patch for each in backports
+            backport.minor == release.minor and release.patch >= backport.patch for backport in backports
         )
         return self.new if changed else self.old
 

@@ -55,8 +55,8 @@ def recorded(
         if profiles:
             pid = stack.enter_context(second_scheduler(plane, program, folder))
         release = kubernetes_version()
-        for each in shared_objects():
-            api.create(each)
+        for raw in shared_objects():
+            api.create(raw)
         for index in range(count):
             name = classes[index % len(classes)]
             world = _world(name, seed + index)

@@ -123,8 +123,8 @@ def recorded(release: str, classes: tuple[str, ...], seed: int, count: int, kind
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         plane = stack.enter_context(own_plane(find_program(print), arguments, folder))
         api, pid = plane.api(), scheduler_pid(plane)
-        for each in shared_objects():
-            api.create(each)
+        for raw in shared_objects():
+            api.create(raw)
         for number in range(seed, seed + count):
             name = classes[number % len(classes)]
             world = make(name, number)
@@ -135,21 +135,21 @@ def recorded(release: str, classes: tuple[str, ...], seed: int, count: int, kind
             line |= {"release": kubernetes_version(), "manifest": manifest}
             try:
                 recording.make()
-                for each in world.late:
-                    recording.create(each)
+                for raw in world.late:
+                    recording.create(raw)
                 time.sleep(SETTLED)
                 line["snapshot"] = recording.snapshot()
                 line["live"] = _fitted(manifest, "--kubeconfig", str(plane.kubeconfig), "-n", world.prefix)[0]
                 with held_still(pid) if chosen == "PodGroup" else nullcontext():
-                    for each in manifest:
-                        api.create(each)
+                    for raw in manifest:
+                        api.create(raw)
                     time.sleep(SETTLED)
                 line["expect"] = _outcome(recording)
             except ApiError as error:
                 line["expect"] = {"refused": str(error)}
             finally:
-                for each in reversed(manifest):
-                    api.delete(each)
+                for raw in reversed(manifest):
+                    api.delete(raw)
                 time.sleep(SETTLED)
                 recording.remove()
             yield line
@@ -173,7 +173,7 @@ def _outcome(recording: Recording) -> Json:
             elif metadata["name"] not in own:
                 recording.make_ephemeral(pod)
                 conditions = (pod.get("status") or {}).get("conditions") or ()
-                said = [each.get("message", "") for each in conditions if each["type"] == "PodScheduled"]
+                said = [condition.get("message", "") for condition in conditions if condition["type"] == "PodScheduled"]
                 now[metadata["name"]] = {"node": pod["spec"].get("nodeName", ""), "message": "".join(said[:1])}
         nodes = {name: each["node"] for name, each in now.items()}
         if nodes != {name: each["node"] for name, each in last.items()}:
@@ -197,10 +197,10 @@ def judged(line: Json) -> tuple[str, str]:
     if report["exitCode"] == 3:
         return "undetermined", ""
     pods = line["expect"]["pods"]
-    theirs = sum(bool(each["node"]) for each in pods.values())
+    theirs = sum(bool(pod["node"]) for pod in pods.values())
     ours = [found["podCounts"] for found in report["items"]]
-    fewest, most = (sum(each[name] for each in ours) for name in ("fewest", "most"))
-    nodes = Counter(each["node"] for each in pods.values() if each["node"])
+    fewest, most = (sum(own[name] for own in ours) for name in ("fewest", "most"))
+    nodes = Counter(pod["node"] for pod in pods.values() if pod["node"])
     if fewest <= theirs <= most:
         placed = [one for found in report["items"] for one in found["placements"]]
         if fewest != most:
@@ -215,14 +215,14 @@ def judged(line: Json) -> tuple[str, str]:
             return "agrees, in another order", ""
         return "differs", f"{dict(ours_on)}, scheduler {dict(nodes)}"
     said = [f"{found['answer']} {found.get('stop', {}).get('answer', '')}" for found in report["items"]]
-    messages = sorted({each["message"] for each in pods.values() if each["message"]})
+    messages = sorted({pod["message"] for pod in pods.values() if pod["message"]})
     return "differs", f"{said}; scheduler: {theirs} of {len(pods)} pods, {dict(nodes)} {messages}"
 
 
 def _other_orders(line: Json) -> Iterator[Json]:
     """The same pods in another order: the controller makes the claims they wait for, by template, in any order."""
-    pods = [each for each in line["manifest"] if each["kind"] == "Pod"]
-    others = [each for each in line["manifest"] if each["kind"] != "Pod"]
+    pods = [manifest for manifest in line["manifest"] if manifest["kind"] == "Pod"]
+    others = [manifest for manifest in line["manifest"] if manifest["kind"] != "Pod"]
     if not any("resourceClaimTemplateName" in claim for pod in pods for claim in pod["spec"].get("resourceClaims", ())):
         return
     orders = {"".join(map(str, order)): order for order in permutations([number % 2 for number in range(len(pods))])}

@@ -146,12 +146,12 @@ def recorded(release: str, seed: int, count: int, workload_claims: bool = False)
             before, pods = made(number, version)
             if workload_claims:
                 share_claims(number, before, pods)
-            for each in before:
-                api.create(each)
+            for pod in before:
+                api.create(pod)
             time.sleep(SETTLED)
             with held_still(pid):
-                for each in pods:
-                    api.create(each)
+                for pod in pods:
+                    api.create(pod)
                 snapshot = _snapshot(api, f"g{number}", version)
             pods_after = _after(api, f"g{number}")
             line: Json = {"id": f"g{number}", "release": kubernetes_version(), "snapshot": snapshot, "pods": pods_after}
@@ -163,12 +163,12 @@ def _remove(api: Api, space: str, made: Sequence[Json]) -> None:
     """Deletes a cluster, with the claims that were made from templates."""
     claims = api.list("resource.k8s.io/v1", "ResourceClaim", space)
     own = [{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", **claim} for claim in claims]
-    for each in reversed([*own, *(each for each in made if each["kind"] != "ResourceClaim")]):
-        if each["kind"] in ("ResourceClaim", "PodGroup"):
+    for raw in reversed([*own, *(raw for raw in made if raw["kind"] != "ResourceClaim")]):
+        if raw["kind"] in ("ResourceClaim", "PodGroup"):
             # Not all controllers that would drop theirs run here, and one that does may be quicker.
             with suppress(ApiError):
-                api.patch(each, {"metadata": {"finalizers": None}})
-        api.delete(each, grace_seconds=0 if each["kind"] == "Pod" else None)
+                api.patch(raw, {"metadata": {"finalizers": None}})
+        api.delete(raw, grace_seconds=0 if raw["kind"] == "Pod" else None)
 
 
 def _snapshot(api: Api, space: str, version: str) -> Json:
@@ -194,7 +194,7 @@ def _after(api: Api, space: str) -> Json:
         now: Json = {}
         for pod in api.list("v1", "Pod", space):
             conditions = (pod.get("status") or {}).get("conditions") or ()
-            said = [each.get("message", "") for each in conditions if each["type"] == "PodScheduled"]
+            said = [condition.get("message", "") for condition in conditions if condition["type"] == "PodScheduled"]
             now[pod["metadata"]["name"]] = {"node": pod["spec"].get("nodeName", ""), "message": "".join(said[:1])}
         if now != last:
             last, since = now, time.monotonic()

@@ -191,15 +191,15 @@ def drivers_together(objects: list[Json]) -> list[Json]:
     """The objects with one CSINode for each node: that of several features has the drivers of all."""
     out: list[Json] = []
     nodes: dict[str, Json] = {}
-    for each in objects:
-        known = nodes.get(each["metadata"]["name"]) if each["kind"] == "CSINode" else None
+    for raw in objects:
+        known = nodes.get(raw["metadata"]["name"]) if raw["kind"] == "CSINode" else None
         if known is not None:
             present = {entry["name"] for entry in known["spec"]["drivers"]}
-            known["spec"]["drivers"] += [entry for entry in each["spec"]["drivers"] if entry["name"] not in present]
+            known["spec"]["drivers"] += [entry for entry in raw["spec"]["drivers"] if entry["name"] not in present]
             continue
-        if each["kind"] == "CSINode":
-            nodes[each["metadata"]["name"]] = each
-        out.append(each)
+        if raw["kind"] == "CSINode":
+            nodes[raw["metadata"]["name"]] = raw
+        out.append(raw)
     return out
 
 

@@ -89,11 +89,11 @@ class Recording:
         for suffix, team in (("", "a"), ("-b", "b")):
             metadata = {"name": f"{world.prefix}{suffix}", "labels": {"team": team}}
             self.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-        for each in (*world.nodes, *world.objects):
-            self.create(each)
-        for each in world.objects:
-            if each["kind"] == "PersistentVolumeClaim" and each["spec"].get("volumeName"):
-                self._bind(each, f"{world.prefix}-{each['spec']['volumeName'].removeprefix(f'{world.prefix}-')}")
+        for status in (*world.nodes, *world.objects):
+            self.create(status)
+        for status in world.objects:
+            if status["kind"] == "PersistentVolumeClaim" and status["spec"].get("volumeName"):
+                self._bind(status, f"{world.prefix}-{status['spec']['volumeName'].removeprefix(f'{world.prefix}-')}")
         for pod in world.bound:
             claim = f"hc-{pod['metadata']['name']}"
             devices = world.held.get(pod["metadata"]["name"], ())
@@ -107,8 +107,8 @@ class Recording:
             made = self.create(pod)
             if devices:
                 self._allocate(claim, made, devices)
-        for each in world.statuses:
-            self.api.patch(each, {"status": each["status"]}, "status")
+        for status in world.statuses:
+            self.api.patch(status, {"status": status["status"]}, "status")
 
     def _allocate(self, claim: str, pod: Json, devices: list[tuple[str, str]] | tuple[()]) -> None:
         node = pod["spec"]["nodeName"]
@@ -148,7 +148,11 @@ class Recording:
         deadline = time.monotonic() + 20
         while True:
             pod = self.api.get("v1", "Pod", "pod", self.world.prefix)
-            wanted = [each for each in pod["spec"].get("resourceClaims") or () if "resourceClaimTemplateName" in each]
+            wanted = [
+                resource_claim
+                for resource_claim in pod["spec"].get("resourceClaims") or ()
+                if "resourceClaimTemplateName" in resource_claim
+            ]
             if len((pod.get("status") or {}).get("resourceClaimStatuses") or ()) >= len(wanted):
                 return pod
             assert time.monotonic() < deadline, "the claims of the pod's templates were not made"
@@ -204,14 +208,15 @@ class Recording:
 
     def _allocations(self, pod: Json) -> Json:
         made = {
-            each["name"]: each.get("resourceClaimName") for each in pod["status"].get("resourceClaimStatuses") or ()
+            status["name"]: status.get("resourceClaimName")
+            for status in pod["status"].get("resourceClaimStatuses") or ()
         }
         out: Json = {}
         for entry in pod["spec"].get("resourceClaims") or ():
             name = entry.get("resourceClaimName") or made[entry["name"]]
             claim = self.api.get("resource.k8s.io/v1", "ResourceClaim", name, self.world.prefix)
             results = claim["status"]["allocation"]["devices"]["results"]
-            out[entry["name"]] = [f"{each['driver']}/{each['pool']}/{each['device']}" for each in results]
+            out[entry["name"]] = [f"{result['driver']}/{result['pool']}/{result['device']}" for result in results]
         return out
 
     def provision(self) -> None:
@@ -231,10 +236,10 @@ class Recording:
     def _selected_before(self, claim: Json) -> bool:
         """Whether a claim had its node from the beginning; nobody makes its volume."""
         return any(
-            each["kind"] == claim["kind"]
-            and each["metadata"]["name"] == claim["metadata"]["name"]
-            and SELECTED in each["metadata"].get("annotations", {})
-            for each in self.world.objects
+            raw["kind"] == claim["kind"]
+            and raw["metadata"]["name"] == claim["metadata"]["name"]
+            and SELECTED in raw["metadata"].get("annotations", {})
+            for raw in self.world.objects
         )
 
     def _new_volume(self, claim: Json) -> str:

@@ -120,7 +120,7 @@ def _deleted_by_force(stage: Stage) -> None:
 
 
 def _brings_node_back(stage: Stage) -> None:
-    node = next(each for each in stage.made if each.name == "gpu-1")
+    node = next(made for made in stage.made if made.name == "gpu-1")
     node.start_runtime()
     node.start()
     stage.drivers["gpu-1"].start()
@@ -147,7 +147,8 @@ def _container_lives(stage: Stage) -> None:
 def _is_ready(stage: Stage) -> None:
     def ready() -> bool:
         return any(
-            each["type"] == "Ready" and each["status"] == "True" for each in stage.get_pod()["status"]["conditions"]
+            condition["type"] == "Ready" and condition["status"] == "True"
+            for condition in stage.get_pod()["status"]["conditions"]
         )
 
     stage.until(ready, "the pod to be ready", 90)

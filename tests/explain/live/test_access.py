@@ -229,7 +229,7 @@ def test_impersonation(waiting: Referee) -> None:
 
 
 def test_may_not_see_slices(waiting: Referee) -> None:
-    cluster_wide = [each for each in CLUSTER_WIDE if "slices" not in each]
+    cluster_wide = [resource for resource in CLUSTER_WIDE if "slices" not in resource]
     grant(waiting.cluster, everywhere=[*NAMESPACED, *cluster_wide])
     answer = as_granted(waiting, "pod/pod")
     undetermined(answer, quoted(forbidden(f"resourceslices.{DRA}")))
@@ -237,7 +237,7 @@ def test_may_not_see_slices(waiting: Referee) -> None:
 
 
 def test_may_not_see_classes(waiting: Referee) -> None:
-    cluster_wide = [each for each in CLUSTER_WIDE if "classes" not in each]
+    cluster_wide = [resource for resource in CLUSTER_WIDE if "classes" not in resource]
     grant(waiting.cluster, everywhere=[*NAMESPACED, *cluster_wide])
     answer = as_granted(waiting, "pod/pod")
     undetermined(answer, quoted(forbidden(f"deviceclasses.{DRA}")))
@@ -255,7 +255,7 @@ def test_may_not_see_other_namespaces(waiting: Referee) -> None:
 
 
 def test_may_not_see_nodes(waiting: Referee) -> None:
-    cluster_wide = [each for each in CLUSTER_WIDE if each != "nodes"]
+    cluster_wide = [resource for resource in CLUSTER_WIDE if resource != "nodes"]
     grant(waiting.cluster, everywhere=[*NAMESPACED, *cluster_wide])
     answer = as_granted(waiting, "pod/pod")
     assert answer.code in (1, 3), answer.text
@@ -263,7 +263,7 @@ def test_may_not_see_nodes(waiting: Referee) -> None:
 
 
 def test_may_not_see_the_pod_only(waiting: Referee) -> None:
-    grant(waiting.cluster, here=[each for each in NAMESPACED if each != "pods"], everywhere=CLUSTER_WIDE)
+    grant(waiting.cluster, here=[resource for resource in NAMESPACED if resource != "pods"], everywhere=CLUSTER_WIDE)
     undetermined(as_granted(waiting, "pod/pod"), forbidden("pods"))
 
 

@@ -207,8 +207,8 @@ def test_everything_in_one_manifest(referee: Referee) -> None:
     ]
     before = referee.explain_manifest(*objects)
     assert before.code == 0, before.text
-    for each in objects:
-        cluster.create(each)
+    for raw in objects:
+        cluster.create(raw)
     referee.same(before, cluster.scheduled("pod"))
 
 
@@ -255,7 +255,7 @@ def test_extended_resource_of_a_class(referee: Referee) -> None:
     cluster.scheduled("pod")
     made = cluster.get("Pod", "pod", "v1")["status"]["extendedResourceClaimStatus"]["resourceClaimName"]
     results = cluster.get("ResourceClaim", made)["status"]["allocation"]["devices"]["results"]
-    theirs = [f"{each['request']}: {each['driver']}/{each['pool']}/{each['device']}" for each in results]
+    theirs = [f"{result['request']}: {result['driver']}/{result['pool']}/{result['device']}" for result in results]
     (placement,) = before.report["placements"]
     assert [f"{each['request']}: {device_path(each)}" for each in placement["devices"]] == theirs
     after = referee.explain("pod/pod")

@@ -24,5 +24,5 @@ def test_nothing_crashes_and_nothing_false_is_said(
     watcher = churned(release, 1, SECONDS)
     assert watcher.problems == []
     commands = ("explain", "claims", "devices", "top", "fit", "taint")
-    assert all(any(name.startswith(f"{each} ") for name in watcher.counts) for each in commands), watcher.counts
+    assert all(any(name.startswith(f"{command} ") for name in watcher.counts) for command in commands), watcher.counts
     assert any(name.startswith("new pod ") for name in watcher.counts), watcher.counts

@@ -176,7 +176,7 @@ def _settle(world: World) -> None:
     def judged() -> bool | None:
         found = world.cluster.get("Pod", "asked", "v1")
         conditions = found.get("status", {}).get("conditions") or ()
-        if any(each["type"] == "PodScheduled" for each in conditions):
+        if any(condition["type"] == "PodScheduled" for condition in conditions):
             return True
         return bool(world.cluster.api.list("v1", "Event", world.cluster.namespace, fieldSelector=selector)) or None
 
@@ -191,7 +191,7 @@ def users(world: World) -> dict[str, str]:
     all_rules = [dict(rule) for rule in READABLE]
     found = {"everything": _user(world, "everything", all_rules)}
     for resource in HIDDEN:
-        left = [{**rule, "resources": [each for each in rule["resources"] if each != resource]} for rule in all_rules]
+        left = [{**rule, "resources": [kept for kept in rule["resources"] if kept != resource]} for rule in all_rules]
         name = f"all-but-{resource}"
         found[name] = _user(world, name, [rule for rule in left if rule["resources"]])
     claims = [{"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["list"]}]

@@ -95,14 +95,14 @@ def publish(random: Random, cluster: Cluster, pool: str, node: str) -> None:
             for number in range(random.randint(1, 5))
         ]
         more["slices"] = random.choice((1, 1, 2)) if len(devices) > 1 else 1
-    for each in devices:
+    for raw in devices:
         attributes: Json = {"numa": {"int": random.randint(0, 2)}}
         if random.random() < 0.9:
             attributes["model"] = {"string": random.choice("ab")}
-        each["attributes"] = attributes
+        raw["attributes"] = attributes
         if random.random() < 0.15:
             chosen = random.choice((BAD, {**BAD, "effect": "None"}))
-            each["taints"] = [chosen if expected(EFFECT_NONE, cluster.plane) else BAD]
+            raw["taints"] = [chosen if expected(EFFECT_NONE, cluster.plane) else BAD]
     # With counters it would be seen by every node, those of other tests too.
     if kind != "partitions" and random.random() < 0.05:
         more["slice_count"] = 5

@@ -89,7 +89,7 @@ def test_a_key_is_explained_once_and_no_attribute_is_invented(key: str, device_c
         assert added <= domains | instead | {"has", "contains", "quantity", "compareTo", "semver"}, added
         assert not (added & known - instead), added
         if after != text and behind:
-            assert not [each for each in findings(after) if each.code in ("DRA216", "DRA218")]
+            assert not [finding for finding in findings(after) if finding.code in ("DRA216", "DRA218")]
 
 
 @pytest.mark.parametrize(

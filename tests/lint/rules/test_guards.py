@@ -43,15 +43,15 @@ AMD = Path(__file__).resolve().parents[3] / "examples" / "explain" / "amd-partit
 def test_no_guard_hides_that_a_selector_is_never_true(expression: str, told: set[str]) -> None:
     for device_class in ("gpu.nvidia.com", "accelerator"):
         found = findings(CLAIM.replace("CLASS", device_class).replace("TEXT", expression), "DRA2")
-        assert {each.code for each in found} <= told
-        assert "safe" not in {each.safety for each in found}
+        assert {finding.code for finding in found} <= told
+        assert "safe" not in {finding.safety for finding in found}
 
 
 @pytest.mark.parametrize("lacking", [False, True])
 def test_the_devices_of_the_cluster_say_whether_a_guard_is_needed(lacking: bool) -> None:
     read = 'device.attributes["gpu.amd.com"].computePartition == "spx"'
     text = CLAIM.replace("CLASS", "gpu.amd.com").replace("TEXT", read)
-    assert [each.code for each in findings(text, "DRA211")] == ["DRA211"]
+    assert [finding.code for finding in findings(text, "DRA211")] == ["DRA211"]
     cluster = AMD.read_text()
     if lacking:
         cluster = cluster.replace("        computePartition:\n          string: spx\n", "", 1)

@@ -10,7 +10,7 @@ NAMED = BAD.replace("resourceClaimName", "resourceClaimTemplateName")
 
 
 def advice(code: str, text: str) -> list[str]:
-    return [each.advice for each in run(Case(code, "", {"fail": text}), text)]
+    return [finding.advice for finding in run(Case(code, "", {"fail": text}), text)]
 
 
 def test_the_advice_is_to_make_a_template() -> None:

@@ -42,7 +42,7 @@ def check(text: str) -> Sequence[LocatedFinding]:
 
 def tolerations(text: str) -> list[DeviceToleration]:
     exactly = yaml.safe_load(text)["spec"]["devices"]["requests"][0]["exactly"]
-    return [DeviceToleration.from_json(each) for each in exactly["tolerations"]]
+    return [DeviceToleration.from_json(toleration) for toleration in exactly["tolerations"]]
 
 
 @pytest.mark.parametrize("toleration", given(), ids=json.dumps)
@@ -52,7 +52,7 @@ def test_what_was_tolerated_still_is(toleration: dict[str, Any]) -> None:
     fixed = fix_text(decode(text, FILE), found, ("safe", "unsafe"), lambda _, data: check(data.decode())).text.after
     before, after = tolerations(text), tolerations(fixed)
     for taint in TAINTS:
-        if any(each.tolerates(taint) for each in before):
-            assert any(each.tolerates(taint) for each in after), f"{taint} in {fixed}"
+        if any(device_toleration.tolerates(taint) for device_toleration in before):
+            assert any(device_toleration.tolerates(taint) for device_toleration in after), f"{taint} in {fixed}"
         stayed, stays = seconds_tolerated(taint, before), seconds_tolerated(taint, after)
         assert stays is None or (stayed is not None and stays >= stayed)

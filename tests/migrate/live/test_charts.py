@@ -82,8 +82,8 @@ def devices(cluster: Cluster) -> dict[str, int]:
         (status,) = pod["status"]["resourceClaimStatuses"]
         claim = cluster.get("ResourceClaim", status["resourceClaimName"])
         results = claim["status"]["allocation"]["devices"]["results"]
-        assert {each["driver"] for each in results} == {DRIVER}
-        found[str(pod["metadata"]["name"]).rsplit("-", 2)[0]] = len({each["device"] for each in results})
+        assert {result["driver"] for result in results} == {DRIVER}
+        found[str(pod["metadata"]["name"]).rsplit("-", 2)[0]] = len({result["device"] for result in results})
     return found
 
 

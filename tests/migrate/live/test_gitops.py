@@ -84,8 +84,8 @@ def devices(cluster: Cluster) -> dict[str, int]:
         (status,) = pod["status"]["resourceClaimStatuses"]
         claim = cluster.get("ResourceClaim", status["resourceClaimName"])
         results = claim["status"]["allocation"]["devices"]["results"]
-        assert {each["pool"] for each in results} == {pod["spec"]["nodeName"]}
-        found[workload(pod)] = len({each["device"] for each in results})
+        assert {result["pool"] for result in results} == {pod["spec"]["nodeName"]}
+        found[workload(pod)] = len({result["device"] for result in results})
     return found
 
 

@@ -72,7 +72,9 @@ def test_two_devices_for_each_pod_and_the_way_back(fleet: Cluster, command: Comm
         (status,) = pod["status"]["resourceClaimStatuses"]
         claim = fleet.get("ResourceClaim", status["resourceClaimName"])
         results = claim["status"]["allocation"]["devices"]["results"]
-        given[pod["spec"]["nodeName"]] = [f"{each['driver']}/{each['pool']}/{each['device']}" for each in results]
+        given[pod["spec"]["nodeName"]] = [
+            f"{result['driver']}/{result['pool']}/{result['device']}" for result in results
+        ]
     assert given == foretold
 
     settled = report(

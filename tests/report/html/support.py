@@ -61,4 +61,4 @@ class Document(HTMLParser):
 
     def text(self) -> str:
         """All text but style and script."""
-        return "".join("".join(each.text) for each in self.elements if each.name not in ("style", "script"))
+        return "".join("".join(element.text) for element in self.elements if element.name not in ("style", "script"))

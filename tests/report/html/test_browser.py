@@ -68,8 +68,8 @@ def test_the_checks_see_what_is_wrong(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "bad.html").write_text(f"<!DOCTYPE html><html lang='en'><title>x</title>{bad}</html>")
     page, complaints = opened(browser, (tmp_path / "bad.html").as_uri())
     assert overflow(page) > 0
-    assert any(each.startswith("request: https://example.com") for each in complaints)
-    assert any(each.startswith("error: ") for each in complaints)
+    assert any(complaint.startswith("request: https://example.com") for complaint in complaints)
+    assert any(complaint.startswith("error: ") for complaint in complaints)
     assert any("image-alt" in each for each in accessibility(page))
 
 
@@ -376,4 +376,4 @@ def test_the_policy_stops_what_would_slip_through(
     page, complaints = opened(browser, (tmp_path / "x.html").as_uri())
     page.wait_for_load_state()
     assert page.evaluate("window.hurt") is None
-    assert [each for each in complaints if "Content Security Policy" in each]
+    assert [complaint for complaint in complaints if "Content Security Policy" in complaint]

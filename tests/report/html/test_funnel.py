@@ -55,7 +55,7 @@ def test_stages_that_take_nothing_are_one_row() -> None:
         Stage(StageName.CLASS_SELECTOR, "class gpu", 46, 0, expression="true"),
         Stage(StageName.TAINT, "without taints", 4, 42),
     )
-    rows = [each for each in found.named("td") if each.attributes.get("class") != "number"]
+    rows = [element for element in found.named("td") if element.attributes.get("class") != "number"]
     assert rows[0].text == ["published by drivers, on nodes where the pod may run"]
     # What has an expression of its own keeps its row.
     assert rows[1].text == ["class gpu"] and len(rows) == 3
@@ -69,6 +69,6 @@ def test_one_funnel_is_open_and_several_are_a_line_each() -> None:
     funnels = [Funnel(name, "gpu", "ExactCount", 1, stages) for name in ("a", "b")]
     assert not page(funnels[0]).named("details")
     found = page(*funnels)
-    assert [each.attributes for each in found.named("details")] == [{}, {}]
-    assert "46 \u2192 0 left" in ["".join(each.text) for each in found.named("small")]
+    assert [element.attributes for element in found.named("details")] == [{}, {}]
+    assert "46 \u2192 0 left" in ["".join(element.text) for element in found.named("small")]
     assert len(found.named("table")) == 2

@@ -34,8 +34,10 @@ def on(node: str, names: list[str], state: DeviceState = FREE, model: str = "a",
     entry = ResourceSlice(node, DRIVER, PoolID(DRIVER, node), 1, 1, NodeScope(node_name=node), None, (), tuple(devices))
     holders = (held_by(claim),) if claim else ()
     return [
-        DeviceRow(DeviceID(DRIVER, node, each.name), each, entry, (node,), node, ("gpu",), state, "", (), holders, {})
-        for each in devices
+        DeviceRow(
+            DeviceID(DRIVER, node, device.name), device, entry, (node,), node, ("gpu",), state, "", (), holders, {}
+        )
+        for device in devices
     ]
 
 
@@ -73,7 +75,9 @@ def cells(fleet: Fleet) -> int:
 def counted(fleet: Fleet) -> int:
     """How many devices the filters of the page count."""
     cells = [
-        each for each in Document(fleet_html(fleet, "x", "")).elements if each.attributes.get("role") == "gridcell"
+        element
+        for element in Document(fleet_html(fleet, "x", "")).elements
+        if element.attributes.get("role") == "gridcell"
     ]
     return sum(int(cell.attributes.get("data-k") or 1) for cell in cells)
 

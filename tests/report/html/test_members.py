@@ -46,7 +46,7 @@ def expected(rows: list[DeviceRow]) -> list[tuple[str, str, str]]:
         (
             row.id.pool,
             row.id.device,
-            ", ".join(f"{each.key} (pod {each.metadata.name})" for each in row.holders),
+            ", ".join(f"{claim.key} (pod {claim.metadata.name})" for claim in row.holders),
         )
         for row in rows
     ]

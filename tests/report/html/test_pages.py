@@ -32,7 +32,7 @@ def promises(source: str) -> Document:
     """Checks what holds for every page."""
     assert source.isascii()
     document = Document(source)
-    policies = [each.attributes["content"] for each in document.named("meta") if "http-equiv" in each.attributes]
+    policies = [meta.attributes["content"] for meta in document.named("meta") if "http-equiv" in meta.attributes]
     (policy,) = policies
     assert policy is not None and policy.startswith("default-src 'none';") and "unsafe" not in policy
     for name in ("style", "script"):
@@ -53,7 +53,7 @@ def promises(source: str) -> Document:
         assert element.attributes["for"] in ids
     (moment,) = document.named("time")
     assert moment.text[0].endswith(" UTC") and " from " in document.text()
-    levels = [int(each.name[1]) for each in document.elements if re.fullmatch("h[1-6]", each.name)]
+    levels = [int(heading.name[1]) for heading in document.elements if re.fullmatch("h[1-6]", heading.name)]
     assert levels[0] == 1 and levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
     return document
@@ -86,7 +86,7 @@ def test_a_cell_for_each_device(dra: Dra, monkeypatch: pytest.MonkeyPatch, folde
     ran = dra("devices", *snapshot, "-o", "html")
     assert ran.code == names.code and not ran.err
     document = promises(ran.out)
-    cells = [each for each in document.elements if each.attributes.get("role") == "gridcell"]
+    cells = [element for element in document.elements if element.attributes.get("role") == "gridcell"]
     assert len(cells) == len(names.out.splitlines())
     shown = document.text()
     for name in names.out.split():
@@ -112,11 +112,11 @@ def test_several_answers(dra: Dra, tmp_path: Path) -> None:
     (tmp_path / "pods.yaml").write_text(yaml.safe_dump_all(pods))
     ran = dra("explain", "-f", "pods.yaml", "--snapshot", str(MIXED / "cluster.yaml"), "-o", "html")
     document = promises(ran.out)
-    links = [each.attributes["href"] for each in document.named("a") if "".join(each.text).startswith("Pod ")]
+    links = [element.attributes["href"] for element in document.named("a") if "".join(element.text).startswith("Pod ")]
     assert links == [f"#d{number}" for number in range(10)]
-    assert [each.attributes["id"] for each in document.named("article")] == [link[1:] for link in links if link]
+    assert [element.attributes["id"] for element in document.named("article")] == [link[1:] for link in links if link]
     # Without claims there is nothing to put a picture beside.
-    assert not [each for each in document.elements if each.attributes.get("role") == "grid"]
+    assert not [element for element in document.elements if element.attributes.get("role") == "grid"]
 
 
 def test_several_answers_say_how_devices_are_used_once(
@@ -129,8 +129,8 @@ def test_several_answers_say_how_devices_are_used_once(
     (tmp_path / "pods.yaml").write_text(yaml.safe_dump_all(pods))
     ran = dra("explain", "-f", str(tmp_path / "pods.yaml"), "--snapshot", "cluster.yaml", "-o", "html")
     document = promises(ran.out)
-    assert sum(each.attributes.get("role") == "grid" for each in document.elements) == 2
-    assert sum(each.attributes.get("class") == "bars" for each in document.elements) == 1
+    assert sum(element.attributes.get("role") == "grid" for element in document.elements) == 2
+    assert sum(element.attributes.get("class") == "bars" for element in document.elements) == 1
     assert document.text().count("Use by namespace") == 1
 
 
@@ -139,7 +139,7 @@ def test_the_way_past_the_picture_says_where_it_leads(dra: Dra, monkeypatch: pyt
         folder = ROOT / "examples" / "explain" / name
         monkeypatch.chdir(folder)
         document = promises(dra(*words_of(folder), "-o", "html").out)
-        (jump,) = (each for each in document.named("a") if (each.attributes["href"] or "").startswith("#why-"))
+        (jump,) = (element for element in document.named("a") if (element.attributes["href"] or "").startswith("#why-"))
         assert "".join(jump.text) == words
 
 
@@ -155,9 +155,9 @@ def test_the_picture_comes_before_any_table(dra: Dra, monkeypatch: pytest.Monkey
     narrowed = ["devices", "--snapshot", "cluster.yaml", "--driver", "gpu.amd.com"]
     for words in (words_of(MIXED), narrowed, ["explain", "-A", "--snapshot", "cluster.yaml"]):
         elements = promises(dra(*words, "-o", "html").out).elements
-        picture = next(at for at, each in enumerate(elements) if each.attributes.get("role") == "grid")
-        bars = next(at for at, each in enumerate(elements) if each.attributes.get("class") == "bars")
-        table = next(at for at, each in enumerate(elements) if each.name == "table")
+        picture = next(at for at, element in enumerate(elements) if element.attributes.get("role") == "grid")
+        bars = next(at for at, element in enumerate(elements) if element.attributes.get("class") == "bars")
+        table = next(at for at, element in enumerate(elements) if element.name == "table")
         assert bars < picture < table
 
 
@@ -166,13 +166,15 @@ def test_what_fits_is_a_bar_and_the_cause_leads_to_its_page(dra: Dra, monkeypatc
     monkeypatch.chdir(folder)
     document = promises(dra(*words_of(folder), "-o", "html").out)
     assert "2 pods placed, 2 pods without a node" in document.text()
-    assert f"{DOCS}/causes/allocation-orphaned.md" in [each.attributes.get("href") for each in document.named("a")]
+    assert f"{DOCS}/causes/allocation-orphaned.md" in [
+        element.attributes.get("href") for element in document.named("a")
+    ]
 
 
 def test_a_node_narrows_the_picture(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(MIXED)
     ran = dra(*words_of(MIXED), "--node", "h100-1", "-o", "html")
-    headers = [each for each in promises(ran.out).elements if each.attributes.get("role") == "rowheader"]
+    headers = [element for element in promises(ran.out).elements if element.attributes.get("role") == "rowheader"]
     assert len(headers) == 1
 
 

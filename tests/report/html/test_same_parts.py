@@ -37,7 +37,7 @@ def test_a_fix_has_its_command_everywhere(dra: Dra, example: Path) -> None:
     brief, full = commands(dra(*words).out), commands(dra(*words, "--full").out)
     assert set(brief) <= set(full)
     page = Document(dra(*words, "-o", "html").out)
-    shown = ["".join(each.text) for each in page.named("code")]
+    shown = ["".join(element.text) for element in page.named("code")]
     for line in full:
         assert line in shown
 
@@ -113,5 +113,5 @@ def test_what_makes_room_is_said_of_every_workload(dra: Dra, tmp_path: Path, mon
     assert len(found["items"]) == 2
     text, page = dra(*words).out, Document(dra(*words, "-o", "html").out)
     assert text.count("What makes room") == page.text().count("What makes room") == 2
-    shown = ["".join(each.text) for each in page.named("code")]
+    shown = ["".join(element.text) for element in page.named("code")]
     assert commands(text) and set(commands(text)) <= set(shown)

@@ -14,7 +14,9 @@ from tests.report.html.test_lines import FREE, HELD, held_by, on
 
 
 def counts(source: str) -> list[str]:
-    return ["".join(each.text) for each in Document(source).elements if each.attributes.get("class") == "counts"]
+    return [
+        "".join(element.text) for element in Document(source).elements if element.attributes.get("class") == "counts"
+    ]
 
 
 def test_a_bar_for_each_class_largest_first_and_devices_without_a_class_last() -> None:
@@ -22,13 +24,13 @@ def test_a_bar_for_each_class_largest_first_and_devices_without_a_class_last() -
     rows += [row._replace(classes=("nic", "gpu")) for row in on("n3", ["nic-0"], DeviceState.TAINTED)]
     rows += [row._replace(classes=()) for row in on("n4", ["x-0", "x-1", "x-2"])]
     page = Document(bars_html(rows))
-    assert ["".join(each.text) for each in page.named("b")] == ["gpu", "nic", "of no class"]
+    assert ["".join(element.text) for element in page.named("b")] == ["gpu", "nic", "of no class"]
     assert counts(bars_html(rows)) == [
         "4 devices: 2 free, 1 held, 1 tainted",
         "1 device: 1 tainted",
         "3 devices: 3 free",
     ]
-    states = [each.attributes["data-s"] for each in page.named("path")]
+    states = [element.attributes["data-s"] for element in page.named("path")]
     assert states == ["free", "held", "tainted", "tainted", "free"]
 
 
@@ -36,7 +38,7 @@ def test_many_classes_are_folded() -> None:
     rows = [row._replace(classes=(f"c{at}",)) for at in range(MAX_BARS + 3) for row in on(f"n{at}", ["gpu-0"])]
     page = Document(bars_html(rows))
     assert len(page.named("b")) == MAX_BARS + 3
-    assert ["".join(each.text) for each in page.named("summary")] == ["3 more classes"]
+    assert ["".join(element.text) for element in page.named("summary")] == ["3 more classes"]
 
 
 def test_parts_of_a_bar_touch_and_the_least_can_be_seen() -> None:
@@ -64,8 +66,8 @@ def test_a_device_that_two_namespaces_share_counts_for_both() -> None:
         for row in on("n1", ["gpu-0"], DeviceState.SHARED)
     ]
     page = Document(spaces_html(rows))
-    assert [each.text for each in page.named("td") if each.attributes.get("class") == "number"] == [["1"]] * 4
-    assert ["".join(each.text) for each in page.named("summary")] == ["1 claim", "2 claims"]
+    assert [element.text for element in page.named("td") if element.attributes.get("class") == "number"] == [["1"]] * 4
+    assert ["".join(element.text) for element in page.named("summary")] == ["1 claim", "2 claims"]
 
 
 def test_nothing_held_is_no_table() -> None:

@@ -158,20 +158,20 @@ def test_two_people_ask_the_server_at_once(team: Team) -> None:
     start = threading.Barrier(2)
     desired_rules = [rule_for(team, effect="NoExecute")]
 
-    def ask(each: Asking) -> None:
+    def ask(asked: Asking) -> None:
         start.wait()
-        each.ask(desired_rules, Patience(lambda text: None, time.monotonic() + 20))
-        outcomes.append(each.answers[desired_rules[0].name].pods)
+        asked.ask(desired_rules, Patience(lambda text: None, time.monotonic() + 20))
+        outcomes.append(asked.answers[desired_rules[0].name].pods)
 
-    threads = [threading.Thread(target=ask, args=(each,)) for each in asking]
+    threads = [threading.Thread(target=ask, args=(asked,)) for asked in asking]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(30)
     assert outcomes == [0, 0]
     (rule,) = team.rules()
-    for each in asking:
-        each.take_back()
+    for asked in asking:
+        asked.take_back()
     assert not team.rules()
     # A rule that somebody has taken further is left alone, whoever made it.
     asking[0].ask(desired_rules, Patience(lambda text: None, time.monotonic() + 20))

@@ -83,7 +83,7 @@ def test_untaint_without_delete(team: Team) -> None:
 def rights(file: str) -> list[tuple[str, str]]:
     """Every verb and resource of a role."""
     (role,) = yaml.safe_load_all((ROOT / "examples" / "rbac" / f"{file}.yaml").read_text())
-    return [(verb, each) for rule in role["rules"] for each in rule["resources"] for verb in rule["verbs"]]
+    return [(verb, resource) for rule in role["rules"] for resource in rule["resources"] for verb in rule["verbs"]]
 
 
 def named(answer: Answer, verb: str, resource: str) -> bool:

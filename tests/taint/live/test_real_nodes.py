@@ -91,6 +91,6 @@ def dra(stage: Stage, command: Command, *words: str) -> Answer:
 
 def _ending(pods: list[Json]) -> bool | None:
     try:
-        return True if any(each["metadata"].get("deletionTimestamp") for each in pods) else None
+        return True if any(pod["metadata"].get("deletionTimestamp") for pod in pods) else None
     except ApiError:
         return None

@@ -155,4 +155,6 @@ def test_untaint_of_a_rule_that_is_still_being_asked_about(team: Team) -> None:
     name = team.json("taint", team.full("gpu-0"), f"{KEY}:None")["rules"][0]["rule"]
     wait(lambda: team.rule("gpu-0"), "the rule")
     assert not team.json("untaint", team.full("gpu-0"), f"{KEY}:NoSchedule-", code=1)["removed"]
-    assert [each["rule"] for each in team.json("untaint", team.full("gpu-0"), f"{KEY}:None-")["removed"]] == [name]
+    assert [removed["rule"] for removed in team.json("untaint", team.full("gpu-0"), f"{KEY}:None-")["removed"]] == [
+        name
+    ]

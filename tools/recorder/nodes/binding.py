@@ -69,7 +69,7 @@ def _given_up(stage: Stage, scheduler: Popen[bytes]) -> None:
 
     def said() -> bool:
         conditions = stage.get_pod()["status"].get("conditions", [])
-        failed = any(each.get("reason") == "SchedulerError" for each in conditions)
+        failed = any(condition.get("reason") == "SchedulerError" for condition in conditions)
         return failed and not stage.get_claim(stage.claim_of())["status"].get("reservedFor")
 
     stage.until(said, "the end of the attempt")

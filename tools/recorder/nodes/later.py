@@ -181,7 +181,7 @@ def node_gone(stage: Stage) -> Truth:
 
 def _ready(stage: Stage) -> str:
     conditions = stage.api.get("v1", "Node", "gpu-1")["status"]["conditions"]
-    return next(str(each["status"]) for each in conditions if each["type"] == "Ready")
+    return next(str(condition["status"]) for condition in conditions if condition["type"] == "Ready")
 
 
 # The pod ends

@@ -122,7 +122,7 @@ def comes_back_with_other_names(stage: Stage) -> Truth:
 
 def _devices(stage: Stage) -> list[str]:
     slices = stage.api.list(RESOURCE_API, "ResourceSlice")
-    return [each["name"] for one in slices for each in one["spec"].get("devices", [])]
+    return [spec["name"] for one in slices for spec in one["spec"].get("devices", [])]
 
 
 def bound_by_hand_without_allocation(stage: Stage) -> Truth:
@@ -180,7 +180,7 @@ def node_not_ready_before_start(stage: Stage) -> Truth:
 
 def _ready(stage: Stage, node: str) -> str:
     conditions = stage.api.get("v1", "Node", node)["status"]["conditions"]
-    return next(str(each["status"]) for each in conditions if each["type"] == "Ready")
+    return next(str(condition["status"]) for condition in conditions if condition["type"] == "Ready")
 
 
 def container_crashes(stage: Stage) -> Truth:

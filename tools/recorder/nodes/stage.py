@@ -274,7 +274,7 @@ class Stage:
 
         def said() -> bool:
             conditions = self.get_pod(name)["status"].get("conditions", [])
-            return any(each.get("reason") == "Unschedulable" for each in conditions)
+            return any(condition.get("reason") == "Unschedulable" for condition in conditions)
 
         self.until(said, f"{name} to be unschedulable")
 
@@ -293,7 +293,7 @@ class Stage:
 
         def there() -> bool:
             all_slices = self.api.list(RESOURCE_API, "ResourceSlice")
-            return len([each for each in all_slices if each["spec"].get("nodeName") == node]) == count
+            return len([slice_ for slice_ in all_slices if slice_["spec"].get("nodeName") == node]) == count
 
         self.until(there, f"{count} slices of {node}", seconds)
 
@@ -302,7 +302,7 @@ class Stage:
 
         def ended() -> bool:
             statuses = self.get_pod(name)["status"].get("containerStatuses", [])
-            return bool(statuses) and all("terminated" in each["state"] for each in statuses)
+            return bool(statuses) and all("terminated" in status["state"] for status in statuses)
 
         self.until(ended, f"the containers of {name} to end")
 
@@ -338,8 +338,8 @@ class Stage:
             for kind in kinds:
                 if kind in served and kind not in found:
                     objects = self.api.list(api_version, kind)
-                    found[kind] = [{"apiVersion": api_version, "kind": kind, **_bare(each)} for each in objects]
-        return [each for objects in found.values() for each in objects]
+                    found[kind] = [{"apiVersion": api_version, "kind": kind, **_bare(raw)} for raw in objects]
+        return [raw for objects in found.values() for raw in objects]
 
     def clear(self) -> None:
         """End the nodes and delete everything of the state."""
