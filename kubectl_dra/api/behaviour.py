@@ -13,7 +13,7 @@ from kubectl_dra.api.releases import Release, Releases
 
 
 class Aspect(Enum):
-    """Who does it, and what it can change."""
+    """The component that behaves so, and what it can change."""
 
     SERVER = auto()
     """What the API server accepts and stores."""

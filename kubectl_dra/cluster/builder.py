@@ -194,7 +194,7 @@ class SnapshotBuilder:
 
     @property
     def speakers(self) -> frozenset[Speaker]:
-        """Who has written the events so far."""
+        """The sources of the events so far."""
         return frozenset(kept.object.speaker for kept in self._objects["Event"].values())
 
     @property

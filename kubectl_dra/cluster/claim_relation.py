@@ -204,7 +204,7 @@ class Consumers(Struct, frozen=True):
 
 
 def consumers_of(claim: ResourceClaim, pods: Mapping[Key, Pod], *, complete: bool = False) -> Consumers:
-    """Who is listed in a claim. ``complete``: ``pods`` are all pods of the claim's namespace."""
+    """The consumers that are listed in a claim. ``complete``: ``pods`` are all pods of the claim's namespace."""
     consumers: list[ListedConsumer] = []
     for consumer in claim.reserved_for:
         pod = pods.get((claim.metadata.namespace, consumer.name)) if consumer.is_pod else None

@@ -72,7 +72,7 @@ class AuthProvider(Struct, frozen=True):
 
 
 class UserEntry(Struct, frozen=True, rename="kebab"):
-    """Who asks."""
+    """A user of the kubeconfig, with its credentials."""
 
     files: ClassVar = ("client_certificate", "client_key", "token_file")
 

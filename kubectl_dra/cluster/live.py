@@ -259,7 +259,7 @@ class ApiServer:
         yield from ()
 
     def unserved(self, kind: str) -> Gap | None:
-        """That a kind of resource.k8s.io or of another layer is not served, or in no version that is read.
+        """Gap of a kind of resource.k8s.io or of another layer that is not served, or in no version that is read.
 
         Raises ClusterError.
         """
@@ -274,7 +274,7 @@ class ApiServer:
         return self.not_served(kind)
 
     def not_served(self, kind: str, namespace: str = "") -> Gap:
-        """That the server has no such kind."""
+        """Gap of a kind that the server does not have."""
         plural, group = resource_of(kind)
         return Gap(kind, NOT_SERVED, namespace, f"{self.server} does not serve {plural}.{group}")
 

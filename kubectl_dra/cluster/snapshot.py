@@ -140,7 +140,7 @@ class Event(Struct, frozen=True):
 
     @property
     def speaker(self) -> Speaker:
-        """Who wrote it: several have reasons in common."""
+        """The component that wrote it: several have reasons in common."""
         return speaker_of(self.component)
 
 

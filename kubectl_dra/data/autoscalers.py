@@ -61,7 +61,7 @@ class Cloud(Struct, frozen=True):
 
 
 class NodeMaker(Struct, frozen=True):
-    """Who makes nodes, and what to know of claims there (``message``, a sentence without its full stop).
+    """An autoscaler, and what to know of claims there (``message``, a sentence without its full stop).
 
     An object of ``group`` and ``kind`` says that it does, and so do node labels that a pod asks for (``labels``, a
     pattern for the beginning of their names).

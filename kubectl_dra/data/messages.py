@@ -17,7 +17,7 @@ from kubectl_dra.data.drivers import parsed
 
 
 class Speaker(StrEnum):
-    """Who writes events and conditions about pods: its name for people, which the files of messages use as well."""
+    """A writer of events and conditions about pods: its name for people, which the files of messages use as well."""
 
     KUBE_SCHEDULER = "kube-scheduler"
     KUBELET = "kubelet"
@@ -44,7 +44,7 @@ _COMPONENTS: Final = {
 
 
 def speaker_of(component: str) -> Speaker:
-    """Who calls itself so in its events."""
+    """The speaker that has this name in its events."""
     return _COMPONENTS.get(component, Speaker.KUBERNETES)
 
 
@@ -63,7 +63,7 @@ DRIVER: Final = "driver"
 not know that a new one would have such devices; or one is there and its driver is late.
 """
 LAYERS: Final = (*AUTOSCALERS, Speaker.KAI, Speaker.KUEUE, Speaker.VOLCANO, Speaker.YUNIKORN)
-"""Who else says something: autoscalers, queues and schedulers."""
+"""The other speakers: autoscalers, queues and schedulers."""
 LONGEST: Final = 16_384
 """Characters of a message that are searched: those of an event have at most 1,024, last words 4,096."""
 _LONGEST_PART: Final = 120

@@ -148,7 +148,7 @@ _WORST: Final = (
 
 
 def drain_check(snapshot: Snapshot, node: str, driver: str = "") -> DriverUsers:
-    """Who uses devices of a node's drivers, or of one of them and of the device plugin of the same vendor."""
+    """Users of devices of a node's drivers, or of one of them and of the device plugin of the same vendor."""
     # Whether its pods run is known of a node that is ready, and what DRA serves of their resources shows in it.
     kinds = ("ResourceClaim", "ResourceSlice", "Pod", "Node")
     on_node = [pod for pod in snapshot.pods.values() if pod.node_name == node and not pod.finished]

@@ -74,7 +74,7 @@ def autoscaler_notes(
 def taints_left_out(
     questions: Sequence[Question], added: Sequence[Addition], snapshot: Snapshot, settings: Settings
 ) -> Iterator[Phrase]:
-    """That devices of a node that new ones are like have taints, which those of the new ones do not have."""
+    """Note that devices of a node that new ones are like have taints, which those of the new ones do not have."""
     copied = (addition.nodes[0].like if addition.nodes else addition.like for addition in added)
     for node, keys in _taints_taken_over(questions, list(copied), snapshot, settings).items():
         text = "devices of {node} have taints ({taints:some 2}), which those of a new node are taken not to have"

@@ -1,4 +1,4 @@
-"""Who holds devices: the claims, and the pods that consume them."""
+"""Holders of devices: the claims, and the pods that consume them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class ClaimHolder(Struct, frozen=True):
 
     @property
     def who(self) -> Phrase:
-        """Who it is and why it does not need the devices, as the subject of a sentence."""
+        """The holder and why it does not need the devices, as the subject of a sentence."""
         text = _WHO[self.standing]
         if self.standing is HolderState.ENDED and not self.pods:
             text = "claim {claim}, whose {users} {count:is|are} gone,"
@@ -135,7 +135,7 @@ class ClaimHolder(Struct, frozen=True):
 
     @property
     def order(self) -> tuple[object, ...]:
-        """Whom to ask first: by duty, and of those alike who has done the least."""
+        """Sort key of the holders to ask: by duty, and among equals the youngest first."""
         return *self.duty, self.age
 
 
@@ -197,7 +197,7 @@ class HolderIndex:
         return self._state.holders.get(device, ())
 
     def holder(self, claim: ResourceClaim) -> ClaimHolder:
-        """Who holds a claim."""
+        """The holder of a claim."""
         return self._known.of(claim, self._holder)
 
     def _holder(self, claim: ResourceClaim) -> ClaimHolder:
@@ -256,11 +256,11 @@ class HolderIndex:
         return asking is not None and any(pod.metadata.controller() == asking for pod in pods)
 
     def describe(self, device: DeviceID) -> Joined:
-        """Who holds a device."""
+        """The holders of a device."""
         return Joined(tuple(self.describe_claim(claim) for claim in self.claims(device)), " and ")
 
     def users(self, claim: ResourceClaim) -> Words:
-        """Who uses a claim: its pods, or else the claim itself."""
+        """The users of a claim: its pods, or else the claim itself."""
         space = claim.metadata.namespace
         pods = [entry for entry in claim.reserved_for if entry.resource == "pods"]
         if len(pods) != len(claim.reserved_for) or not pods:

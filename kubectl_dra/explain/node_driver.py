@@ -82,7 +82,7 @@ _SAID: Final = (
 
 
 def other_root(snapshot: Snapshot, drivers: Sequence[str], node: str) -> Iterator[Evidence]:
-    """That a driver announces itself in another folder than the other plugins of the node: the kubelet has only one."""
+    """Evidence that a driver registers in another folder than the node's other plugins: the kubelet has only one."""
     yield from _odd(snapshot, on_node(snapshot, drivers, node), (ConcernKind.OTHER_ROOT,))
 
 
@@ -119,7 +119,7 @@ BEGAN: Final = timedelta(minutes=10)
 
 
 def configured(finding: Finding, pod: Pod, claims: Sequence[ResourceClaim], away: str) -> Finding:
-    """That a node is down since ``away``, with the configurations that its driver was just given, if it was."""
+    """Finding that a node is down since ``away``, with the configurations that its driver was just given, if it was."""
     kinds: list[tuple[ResourceClaim, str, str]] = []
     for claim in claims:
         for config in claim.config:

@@ -116,7 +116,7 @@ class ShortForDevices(Statement, frozen=True):
 
     @property
     def shares(self) -> Phrase:
-        """Who needs how much."""
+        """The amounts that the containers and the devices need."""
         own = Quantity(self.needed.nanos - self.taken.nanos, -9, self.needed.format)
         return _shares(own, self.taken, self.devices)
 

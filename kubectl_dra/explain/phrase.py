@@ -113,7 +113,7 @@ def with_since(taint: DeviceTaint) -> Phrase:
 
 
 def known_defect(number: str, *fixes: str) -> Phrase:
-    """That it is a known defect: where it is described, and the first releases without it (as far as not empty)."""
+    """A known defect: where it is described, and the first releases without it (as far as not empty)."""
     known = tuple(filter(None, fixes))
     fixed = say(", fixed in {fixes:some}", fixes=known) if known else ""
     return say("a known defect ({number}){fixed}", number=number, fixed=fixed)

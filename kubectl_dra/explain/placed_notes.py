@@ -40,7 +40,7 @@ def _of_plugins(pod: Pod, snapshot: Snapshot) -> Iterator[Phrase]:
 
 
 def _starting(pod: Pod, drivers: tuple[str, ...]) -> Iterator[Phrase]:
-    """Who acts on a pod that was just placed."""
+    """Notes on controllers that act on a pod that was just placed."""
     since = pod.status.start_time
     if pod.phase not in ("", "Pending") or not since or not drivers:
         return

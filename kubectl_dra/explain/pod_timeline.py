@@ -167,7 +167,7 @@ def _refusals(outcome: Outcome, node: str, snapshot: Snapshot) -> Iterator[Refus
 
 
 def _gates_unknown(gates: Sequence[GateNeeded], nodes: Sequence[str], snapshot: Snapshot) -> Iterator[Words]:
-    """That nothing tells whether drivers of these nodes have the gates."""
+    """Note that nothing tells whether drivers of these nodes have the gates."""
     for need in gates:
         unseen = nodes_named(name for name in nodes if not need.known_on(name, snapshot))
         if unseen:

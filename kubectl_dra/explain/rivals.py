@@ -321,7 +321,7 @@ _ENDS: Final = {
 
 
 def _told(pod: Pod, rivals: Rivals) -> Phrase:
-    """Who they are, and what follows."""
+    """Note on the rivals, and what follows."""
     count = len(rivals.before) + len(rivals.after)
     if rivals.left is Left.YES:
         text = "{count:other pending pod} {count:wants|want} the same devices, and {count:comes|come} after it"

@@ -7,7 +7,7 @@ from kubectl_dra.neighbours.no_pod import UnmadeLauncher
 
 
 def without_pod(launcher: UnmadeLauncher) -> Words:
-    """That it has no pod, and the API server's reason."""
+    """Note that it has no pod, and the API server's reason."""
     text = "VirtualMachineInstance {namespace}/{name} has no pod, because the API server refuses it{often}: {message}"
     often = (
         say(" ({count:,} times since {since})", count=launcher.count, since=launcher.since)

@@ -67,7 +67,7 @@ def _possible(driver: Driver | None, device: Device, node: Node | None) -> bool 
 
 
 def why_no_partition(driver: Driver | None, found: Partitioning) -> Words:
-    """That no partition is published, and what can be done where some can be made."""
+    """Note that no partition is published, and what can be done where some can be made."""
     gate = next((gate for gate in (driver.gates if driver else ()) if gate.name == "DynamicMIG"), None)
     if gate is None:
         return "no partition is published"

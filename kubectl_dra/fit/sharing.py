@@ -169,7 +169,7 @@ class SharingWriter(Struct, frozen=True):
         return outer
 
     def _free_name(self) -> tuple[SharingNeed, ...]:
-        """That one claim for all needs another name, where a claim has the template's."""
+        """The need of another name for one claim for all, where a claim has the template's."""
         if not self.taken or self.one_pod:
             return ()
         text = (

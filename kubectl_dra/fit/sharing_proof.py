@@ -274,7 +274,7 @@ def _with_its_templates(cluster: Snapshot, manifest: Snapshot) -> tuple[Snapshot
 
 
 def _end_first(workload: WorkloadPods, running: int, how: Replaced) -> SharingNeed:
-    """That the pods that run end before the manifest is applied."""
+    """The need to end the running pods before the manifest is applied."""
     text = "that {count:pod} of {workload} that {count:runs|run} {count:ends|end} before the manifest is applied: "
     text += (
         "the rollout would wait for new pods while the old ones hold what these need (or set the Deployment's "

@@ -1,4 +1,4 @@
-"""Who asks for devices in a namespace: what is left of requests of device plugins, and the classes of claims."""
+"""Demand for devices in a namespace: the remaining requests of device plugins, and the classes of claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who decides about a pod before, or in place of, kube-scheduler: told by gates, schedulerName, labels and owners."""
+"""The deciders about a pod before, or in place of, kube-scheduler: by gates, schedulerName, labels and owners."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Decider(NamedTuple):
 
 
 def decider(pod: Pod) -> Decider:
-    """Who has to act first for a pod that has no node: the owner of a gate, then its scheduler, then its group."""
+    """The first to act for a pod that has no node: the owner of a gate, then its scheduler, then its group."""
     return next(_deciders(pod))
 
 
 def layer_of(gate: str) -> Layer:
-    """Who takes a scheduling gate away."""
+    """The controller that takes a scheduling gate away."""
     if gate.startswith(KUEUE):
         return Layer.KUEUE
     return Layer.VOLCANO if gate == _VOLCANO_GATE else Layer.GATE

@@ -51,7 +51,7 @@ _CPU_DRIVERS: Final = ("dra.cpu", "dra.memory")
 
 
 def _no_devices(out: Painter, pods: Sequence[Pod], where: ClusterFlags) -> None:
-    """That pods have no devices, and the command that says why the first has none."""
+    """Write that pods have no devices, and the command that says why the first has none."""
     names = [pod.metadata.key for pod in pods]
     has = "has no device" if len(names) == 1 else "have no devices"
     out.sentence(f"{'Pod' if len(names) == 1 else 'Pods'} {some(names, 3)} {has}.")

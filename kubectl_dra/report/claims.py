@@ -35,7 +35,7 @@ STATE_STYLES: Final = {
 
 
 def nothing(claim_uses: ClaimUses, namespace: str = "") -> str:
-    """That there is no claim, as far as claims were read."""
+    """Note that there is no claim, as far as claims were read."""
     read = " in what was read" if claim_uses.unread else ""
     return f"No claim was found{read}{f' in namespace {namespace}' if namespace else ''}."
 

@@ -286,7 +286,7 @@ def _names(group: AlikeDevices) -> str:
 
 
 def _why(group: AlikeDevices) -> str:
-    """Who holds them, and what else makes their state."""
+    """The holders of the devices, and what else makes their state."""
     parts = _why_but_taints(group)
     if group.first.state is DeviceState.TAINTED:
         parts += _reasons(group)

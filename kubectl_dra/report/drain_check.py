@@ -1,4 +1,4 @@
-"""Who needs the drivers of a node while they are away: as a table with what to do first, and as JSON.
+"""The pods that need a node's drivers while they are away: as a table with what to do first, and as JSON.
 
 JSON and YAML have the shape of ``schemas/drivers.json``.
 """

@@ -134,7 +134,7 @@ def _filled(table: Sequence[tuple[str, ...]], optional: Sequence[str]) -> list[t
 
 
 def _nothing(by_node: NodeDrivers, drivers: Sequence[str], nodes: Sequence[str]) -> str:
-    """That none of what was asked for was found, and in what."""
+    """Note that none of what was asked for was found, and in what."""
     called = f"{' or '.join(drivers)} " if drivers else ""
     place = f" on {' or '.join(nodes)}" if nodes else ""
     text = f"No driver {called}was found{place} in what was read"

@@ -153,7 +153,7 @@ def _not_starting(diagnosis: Diagnosis, subject: str) -> tuple[str, str]:
 
 
 def idle(where: Sequence[NotStarting]) -> str:
-    """That pods do not start on some of the nodes where they fit, to be added to a sentence; empty where they do."""
+    """Part of a sentence that names nodes where pods fit and do not start; empty if there are none."""
     if not where:
         return ""
     whys = [written(node.why) for node in where]
@@ -214,7 +214,7 @@ def _where(proof: Proof) -> str:
 
 
 def _contested(found: Proof) -> str:
-    """Who may take first what a fix gives."""
+    """The pods that may take first what a fix gives."""
     if found.beside is None:
         return ""
     waits, successor = taken_first(found.beside.rivals), found.beside.successor
@@ -222,7 +222,7 @@ def _contested(found: Proof) -> str:
 
 
 def taken_first(rivals: Sequence[str]) -> str:
-    """That others may take first what a fix gives, to be added to a sentence; empty where nobody does."""
+    """Part of a sentence: other pods may take first what a fix gives; empty if none may."""
     who = "other pods that wait" if rivals[1:] else "another pod that waits"
     return f"; {who} may take it first: {some(rivals, 2)}" if rivals else ""
 

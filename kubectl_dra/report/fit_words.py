@@ -68,7 +68,7 @@ def is_open(answer: FitAnswer) -> bool:
 
 
 def missing(names: Sequence[str], where: ClusterFlags) -> list[Block]:
-    """That namespaces do not exist, which the rest supposes, and how to create them."""
+    """Note that namespaces do not exist, which the rest supposes, and how to create them."""
     if not names:
         return []
     one = len(names) == 1
@@ -78,7 +78,7 @@ def missing(names: Sequence[str], where: ClusterFlags) -> list[Block]:
 
 
 def maybe(workload: WorkloadFit) -> str:
-    """That the scheduler may take other nodes than those that are named, on which pods do not start; else empty."""
+    """Note on other nodes that the scheduler may take, on which pods do not start; else empty."""
     where = workload.begin.maybe
     if not where:
         return ""
@@ -158,7 +158,7 @@ def _count(fitted: WorkloadFit) -> str:
 
 
 def _of(workload: WorkloadPods) -> str:
-    """Whose pods they are; of a pod there are others only like it."""
+    """``of`` the workload, or ``like`` it for a bare pod, of which there are no others."""
     return f"{'like' if workload.name and workload.kind == 'Pod' else 'of'} {workload.title}"
 
 
@@ -259,7 +259,7 @@ def _tried(needed: NodesNeeded) -> str:
 
 
 def tried(changes: Mapping[ChangeSort, int], but: str) -> str:
-    """That nothing that was tried helps, and what that was; ``but`` says what was left out."""
+    """Note that nothing that was tried helps, and what that was; ``but`` says what was left out."""
     total = sum(changes.values())
     sorts = join(_TRIED[sort] if total == 1 else f"{_TRIED[sort]} ({number:,})" for sort, number in changes.items())
     if total == 1:

@@ -38,7 +38,7 @@ def class_answer(now: ClassNow) -> Answer:
 
 
 def _tainted(now: ClassNow) -> str:
-    """That pods need a toleration for the nodes of what can be had."""
+    """Note that pods need a toleration for the nodes of what can be had."""
     if now.verdict is Verdict.UNSCHEDULABLE or not now.node_taints:
         return ""
     return f", by a pod that tolerates node taint {some(now.node_taints, 2)}"
@@ -162,7 +162,7 @@ def _of_device(now: DeviceNow, whole: bool) -> str:
 
 
 def _stuck(now: DeviceNow, whole: bool) -> str:
-    """That the pod that has a device does not run with it; ``whole``: and why."""
+    """Note that the pod that has a device does not run with it; ``whole``: and why."""
     if now.stuck is None or now.stuck.kind != "pod":
         return ""
     said, why = parts(now.stuck)

@@ -42,7 +42,7 @@ def key_json(key: str) -> dict[str, str]:
 
 
 def owner_json(kind: str, name: str) -> dict[str, str]:
-    """Who makes an object, in the same namespace."""
+    """The owner of an object, in the same namespace."""
     return {"kind": kind, "name": name}
 
 

@@ -90,7 +90,7 @@ def _unseen(state: NodeAnswer) -> str:
 
 
 def _out_of_service(state: NodeAnswer) -> str:
-    """That no new claim gets a device of the node."""
+    """Note that no new claim gets a device of the node."""
     taints = list(dict.fromkeys(str(taint) for row in state.tainted for taint in row.taints))
     rules = f" (DeviceTaintRule {some(state.rules, 2)})" if state.rules else ""
     which = "its only device is" if state.published == 1 else f"all {amount(state.published)} are"

@@ -188,7 +188,7 @@ def _beside(answer: ShareAnswer) -> Iterator[Block]:
 
 
 def _other_class(way: WrittenWay, device_class: str) -> str:
-    """That a way takes devices that the class asked about does not admit."""
+    """Note that a way takes devices that the class asked about does not admit."""
     return f"class {device_class} takes whole devices only, so the claims ask for class {way.device_class}"
 
 
@@ -213,7 +213,7 @@ def _lack(answer: ShareAnswer) -> str:
 
 
 def _each(ways: Sequence[TriedWay], pods: int) -> str:
-    """That there is a device for each pod, or a share of one, where several claims may have a device."""
+    """Note that there is a device for each pod, or a share of one, where several claims may have a device."""
     spread = next(way.spread for way in ways if way.written.way is SharingWay.EACH)
     if not spread.shared:
         return f"a device for {'it' if pods == 1 else 'each'}, nothing has to be shared"
@@ -224,7 +224,7 @@ def _each(ways: Sequence[TriedWay], pods: int) -> str:
 
 
 def _elsewhere(idle: Sequence[NotStarting]) -> str:
-    """That the scheduler may choose a node where pods do not start."""
+    """Note that the scheduler may choose a node where pods do not start."""
     return f"the scheduler may as well take {idle[0].node}, where {written(idle[0].why)}"
 
 

@@ -202,7 +202,7 @@ def _sum(radius: Radius, desired_rules: Sequence[DesiredRule]) -> str:
 
 
 def _without_pods(radius: Radius, desired_rules: Sequence[DesiredRule]) -> str:
-    """That no pod uses the devices, and which claims hold them although nobody uses these."""
+    """Note that no pod uses the devices, with the unused claims that hold them."""
     whom = "it" if len({desired.device for desired in desired_rules}) == 1 else "them"
     first = f"No pod is known to use {whom}" if radius.unread else f"No pod uses {whom}"
     unused = [hit.claim.key for hit in radius.claims if not hit.others]

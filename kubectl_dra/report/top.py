@@ -1,4 +1,4 @@
-"""Who uses what as JSON or YAML (``schemas/top.json``), and as a table."""
+"""Use of devices as JSON or YAML (``schemas/top.json``), and as a table."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def fitting(row: DeviceSupply, *, whole: bool = False) -> str:
 
 
 def defects_of(largest: LargestRequest) -> str:
-    """That defects of the scheduler refuse the devices, and how to ask if it may be a release without them."""
+    """Note that defects of the scheduler refuse the devices, and how to ask if it may be a release without them."""
     whats = "; ".join(DEFECTS[name].what for name in largest.defects)
     if not largest.until:
         return f"a known defect of this release's scheduler refuses them: {whats}"

@@ -274,7 +274,7 @@ def _of_consumers(listed: Consumers) -> tuple[ClaimState, Words]:
 
 
 def _on_node(claim: ResourceClaim, waits_for: Words, snapshot: Snapshot) -> Words:
-    """Who acts on the node of the pod that is waited for, where that is known: empty otherwise."""
+    """The controller that acts on the node of the awaited pod; empty if unknown."""
     if not isinstance(waits_for, WaitsForStart | WaitsForEnd):
         return ""
     from kubectl_dra.explain.causes.on_node import waits_for_driver

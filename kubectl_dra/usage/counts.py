@@ -1,4 +1,4 @@
-"""Who uses how many devices: what namespaces, owners and classes hold, want and could get at most."""
+"""Use of devices in numbers: what namespaces, owners and classes hold, want and could get at most."""
 
 from __future__ import annotations
 

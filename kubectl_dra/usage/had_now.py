@@ -174,7 +174,7 @@ def _node_taints(rows: Iterable[DeviceRow], snapshot: Snapshot) -> Sequence[str]
 
 
 def _flaw(name: str, snapshot: Snapshot, scheduler: Scheduler) -> Finding | None:
-    """That a selector of a class does not compile, if so."""
+    """Finding that a selector of a class does not compile; None if all do."""
     selectors = scheduler.cycle(snapshot).selectors
     owner = Subject("DeviceClass", ObjectName("DeviceClass", name))
     for index, expression in enumerate(snapshot.classes[name].selectors):

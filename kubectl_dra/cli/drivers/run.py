@@ -59,7 +59,7 @@ def run(flags: DriversFlags, connection: ConnectionFlags, explained: str = "") -
 
 
 def _no_node(flags: DriversFlags, connection: ConnectionFlags) -> UsageError:
-    """That a drain check needs a node; a name alone was meant as that of one."""
+    """Error that a drain check needs a node; a name alone was meant as that of one."""
     error = UsageError("--drain-check is about one node: add --node NODE")
     if len(flags.drivers) == 1 and not flags.nodes:
         (name,) = flags.drivers

@@ -107,7 +107,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def unseen(self) -> str:
-        """That it is invisible whether the cluster acts on rules; empty where it is visible, or the default."""
+        """Note that it is invisible whether the cluster acts on rules; empty where it is visible, or the default."""
         return _unseen(self.tainted)
 
     @property
@@ -197,7 +197,7 @@ def _warnings(tainted: TaintedCluster, targets: Sequence[Target], own: Set[str])
 
 
 def _shared(parts: Mapping[DeviceID, Sequence[DeviceID]], devices: Devices) -> Iterator[str]:
-    """That devices share counters with others, first of all those in use."""
+    """Note that devices share counters with others, first of all those in use."""
     others = sorted({part for siblings in parts.values() for part in siblings})
     held = [id for id in others if (target := devices.get(id)) and target.row and target.row.holders]
     if others:

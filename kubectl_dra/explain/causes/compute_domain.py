@@ -141,7 +141,7 @@ def _gone(uid: str) -> Phrase:
 
 
 def domain_notes(analysis: Analysis) -> Iterator[Phrase]:
-    """That a pod without a node, or one that is ending, is for a domain that is gone."""
+    """Note that a pod without a node, or one that is ending, is for a domain that is gone."""
     pod, snapshot = analysis.pod, analysis.snapshot
     if pod is None or pod.finished or (pod.node_name and not pod.metadata.deletion_timestamp):
         return

@@ -198,7 +198,7 @@ def _others_are_tainted(blocked: Blocked) -> bool:
 
 
 def _held_by_stuck(blocked: Blocked, stuck: Stuck) -> Phrase:
-    """Who holds what the request needs, on the node where its end is enough."""
+    """The holders of what the request needs, on the node where their end is enough."""
     position = blocked.funnel.stages.index(blocked.stage)
     lost, _, remaining = blocked.funnel.lost_on([stuck.node], position)
     claim = stuck.holder.claim
@@ -244,7 +244,7 @@ class Stuck(NamedTuple):
 
 
 def _free(blocked: Blocked, blocking: InTheWay) -> tuple[CauseKind, Remedy | None, Stuck | None]:
-    """Who has to give up devices, proved: the first of whom one alone is enough, else several of one node."""
+    """The holders that have to give up devices, proved: the first that is enough alone, else several of one node."""
     kind = _kind(blocked)
     search = first_enough(blocked.what_if, blocking.single)
     if search.found is not None:

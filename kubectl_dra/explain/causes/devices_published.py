@@ -54,7 +54,7 @@ def _published(blocked: Blocked) -> Iterator[Finding]:
 
 
 def _booting(blocked: Blocked) -> UnderWay | None:
-    """That every node has just been made, so that no driver can have published."""
+    """The wait for drivers where every node has just been made, so that none can have published; else None."""
     created = [node.metadata.creation_timestamp for node in blocked.view.nodes]
     waits = [under_way("the driver", at, blocked.analysis.snapshot) for at in created]
     return None if None in waits or not waits else max((wait for wait in waits if wait is not None), key=_seconds)

@@ -78,7 +78,7 @@ def _of_devices(resource: str, pod: Pod, snapshot: Snapshot) -> bool:
 
 
 def kubelet_notes(analysis: Analysis) -> Iterator[Phrase]:
-    """That a pod which shares its claim may lose the devices, because another pod of it is just ending."""
+    """Note that a pod which shares its claim may lose the devices, because another pod of it is just ending."""
     pod, snapshot = analysis.pod, analysis.snapshot
     if pod is None or not pod.node_name or pod.finished or pod.metadata.deletion_timestamp:
         return
@@ -99,7 +99,7 @@ def kubelet_notes(analysis: Analysis) -> Iterator[Phrase]:
 
 
 def left_unprepared(finding: Finding, pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding:
-    """That a container lacks a claim which the kubelet should have prepared, with the defect that may be behind it.
+    """Finding that the kubelet did not prepare a claim of a container, with the defect that may be behind it.
 
     It shows where another pod of the node uses one of the pod's claims already.
     """
@@ -128,7 +128,7 @@ def left_unprepared(finding: Finding, pod: Pod, claims: Sequence[ResourceClaim],
 
 
 def devices_halved(analysis: Analysis) -> Iterator[Phrase]:
-    """That the scheduler of the cluster's release serves, or may, no request as large as one of the question's."""
+    """Note that the scheduler of the cluster's release serves, or may, no request as large as one of the question's."""
     release, patch = analysis.snapshot.release, analysis.snapshot.server_patch
     if release is None or HALF_A_CLAIM.affects(release, patch) is False:
         return

@@ -105,7 +105,7 @@ def _held_back(context: QuestionContext) -> Iterator[Finding]:
 
 
 def _refused_ahead(pod: Pod, snapshot: Snapshot) -> Iterator[Finding]:
-    """That Kueue would refuse a pod that does not exist yet."""
+    """Finding that Kueue would refuse a pod that does not exist yet."""
     shapes, running = taken_shapes((pod.spec,), pod.metadata.namespace, snapshot), controller(snapshot)
     said = next(iter(refusals(shapes)), "")
     if running is not None and said:
@@ -348,7 +348,7 @@ def without_workload(sign: Evidence, pod: Pod, snapshot: Snapshot) -> Finding:
 
 
 def kueue_notes(pod: Pod | None, snapshot: Snapshot) -> Iterator[Phrase]:
-    """That Kueue has let the pod go, so that what keeps it now is the scheduler's."""
+    """Note that Kueue has let the pod go, so that what keeps it now is the scheduler's."""
     if pod is None or pod.node_name or pod.finished or decider(pod).layer is Layer.KUEUE or not is_queued_by_kueue(pod):
         return
     if not pod.metadata.uid and (running := controller(snapshot)) is not None:

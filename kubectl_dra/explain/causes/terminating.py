@@ -224,7 +224,7 @@ def deletion(pod: Pod) -> Iterator[Evidence]:
 
 
 def _node_not_ready(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
-    """That the pod's node does not answer, or is gone."""
+    """Evidence that the pod's node does not answer, or is gone."""
     node = snapshot.nodes.get(pod.node_name)
     if node is not None and node.ready is False:
         yield from node_troubles(node)

@@ -63,7 +63,7 @@ def _making_room(analysis: Analysis) -> Iterator[Finding]:
 
 
 def _eviction(preemption: Preemption) -> Words:
-    """Who is evicted. Among several nodes without preference, the scheduler's choice is unknown."""
+    """The pods that are evicted. Among several nodes without preference, the scheduler's choice is unknown."""
     best = preemption.best
     first = best[0]
     if preemption.enough:
@@ -161,7 +161,7 @@ _AGAIN = ("kubectl-dra/retry=now", "--overwrite")
 
 
 def _missed(analysis: Analysis, word: LastMessage) -> Iterator[Evidence]:
-    """That the scheduler may have missed a change of a claim, where it has had the time to react."""
+    """Evidence that the scheduler may have missed a change of a claim, where it has had the time to react."""
     scheduler, defect = analysis.scheduler, CLAIM_EVENT_MISSED
     if not (analysis.allocated or analysis.claims) or not defect.affects(scheduler.release, scheduler.patch):
         return

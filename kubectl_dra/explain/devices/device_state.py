@@ -96,7 +96,7 @@ class Superseded(NamedTuple):
 
 
 def older_slice(names: str, like: Superseded, *, several: bool = False) -> str:
-    """That a device, or several of a pool, are only in an older slice."""
+    """Note that a device, or several of a pool, are only in an older slice."""
     be, it, its = ("are", "them", "their") if several else ("is", "it", "its")
     return (
         f"{names} {be} only in an older slice, of generation {like.generation}, and {its} pool is at {like.newest}: "

@@ -201,7 +201,7 @@ class RequestFunnel:
         return [item.id if item.id in consumed else id(item.device) for item in items]
 
     def _itself(self, items: Sequence[PublishedDevice]) -> list[object]:
-        """Who holds a device: the same claims hold many."""
+        """For each device the identity of its holders: the same claims hold many."""
         claims, identities = self._holders.claims, list[object]()
         for slice_, group in in_slices(items):
             held = self.view.held_alone(slice_)

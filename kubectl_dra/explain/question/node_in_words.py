@@ -263,7 +263,7 @@ def _products(driver: Driver, wanted: str, described: Described, snapshot: Snaps
 
 
 def unknown_product(wanted: str, products: Sequence[str], described: Described, attribute: str = "") -> FlagValueError:
-    """That no product is called so, and which are near."""
+    """Error that no product is called so, and which are near."""
     products = tuple(dict.fromkeys(products))
     # Of a vendor's or a brand's name, the products that have it.
     products = alike(wanted, products) or products
@@ -300,7 +300,7 @@ def _typed(driver: Driver, typed: Mapping[str, str], described: Described, snaps
 def unknown_name(
     name: str, value: str, driver: Driver | None, described: Described, whose: str, there: Sequence[str] = ()
 ) -> FlagValueError:
-    """That devices have no such attribute or capacity, and which one may be meant, or that it is one of the node."""
+    """Error that devices have no such attribute or capacity, with those that may be meant."""
     if name in _ROOM or name.startswith("taint"):
         what = "a taint of the node is" if name.startswith("taint") else f"{name} of the node is"
         return FlagValueError(f"{what} not said in words; {FILE} ({_PAGE} shows one)")

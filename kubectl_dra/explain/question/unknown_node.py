@@ -30,7 +30,7 @@ def is_path(text: str) -> bool:
 
 
 def unknown_node(new: NewNodes, like: str, names: Collection[str], snapshot: Snapshot) -> FlagValueError:
-    """That there is no such file, node or machine type, and what there is: the nodes of the cluster come first."""
+    """Error that there is no such file, node or machine type, with those that exist: first the cluster's nodes."""
     first = like or new.first
     wanted = first.removeprefix("node/")
     family = () if like else _of_family(wanted)

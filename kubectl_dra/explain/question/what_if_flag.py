@@ -225,7 +225,7 @@ def users_of_freed(changes: Iterable[WhatIfChange], snapshot: Snapshot, namespac
 
 
 def in_use(freed: Mapping[str, Sequence[Pod]]) -> Iterator[Phrase]:
-    """That pods use what is supposed to be free."""
+    """Note that pods use what is supposed to be free."""
     for claim, pods in freed.items():
         text = (
             "{count:pod|pods} {pods:some 2} {count:uses|use} claim {claim} and {count:has|have} to end before it is "
@@ -235,7 +235,7 @@ def in_use(freed: Mapping[str, Sequence[Pod]]) -> Iterator[Phrase]:
 
 
 def made_again(ended: Iterable[Pod]) -> Iterator[Phrase]:
-    """That owners make pods again which are supposed to end."""
+    """Note that owners make pods again which are supposed to end."""
     for pod in ended:
         owner = replaced_by(pod)
         if owner is not None and not pod.metadata.deletion_timestamp:

@@ -350,7 +350,7 @@ def _unsaid(
 def _other_product(
     addition: Addition, words: NodeInWords, question: Question, values: Mapping[str, str]
 ) -> FlagValueError:
-    """That the answer would rest on which product is meant: those of the cluster are not taken, others are."""
+    """Error that the answer would rest on which product is meant: those of the cluster are not taken, others are."""
     others = [product for product in values if product not in words.products]
     text = (
         f"they may be {some(words.products)}, which the cluster has, or {some(others)}; {_claims(question, 'take')} "

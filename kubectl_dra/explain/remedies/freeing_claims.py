@@ -263,7 +263,7 @@ class InTheWay(NamedTuple):
 
 
 def in_the_way(blocked: Blocked) -> InTheWay:
-    """Who is in the way of a request that falls short at the stage of devices that are held."""
+    """The holders in the way of a request that falls short at the stage of devices that are held."""
     spots = nsmallest(HOLDERS_COUNTED, _spots(blocked), lambda spot: spot.lacking)
     holders = blocked.analysis.holders
     claims: dict[int, ResourceClaim] = {}
