@@ -361,13 +361,16 @@ def analysis_of(question: Question, snapshot: Snapshot, settings: Settings, budg
     own = of_answer(len(snapshot.nodes), budget)
     nodes = _nodes(snapshot, settings)
     attempts = own.part(max(ATTEMPTS_STEPS, STEPS_PER_NODE * len(nodes)))
-    pod, cluster = as_created(question, Cluster(snapshot).with_named_nodes())
     scheduler = settings.scheduler
-    outcome = scheduler.attempt(pod, cluster, attempts) if pod is not None and not pod.node_name else None
+    read = scheduler.sees_all(snapshot)
+    pod, cluster = as_created(question, read.cluster)
+    outcome = None
+    if pod is not None and not pod.node_name:
+        outcome = scheduler.attempt_in(scheduler.sees_all(snapshot, pod).moved(cluster), pod, attempts)
     question, extended = with_extended(question, snapshot, scheduler.features)
     keys = tuple(key_of(claim) for claim in question.existing_claims if claim.metadata.name != CLAIM_NAME)
     if outcome is None or [key_of(claim) for claim in outcome.devices.claims] != [*keys]:
-        asked = scheduler.attempt(ClaimsAlone(keys, extended), cluster, attempts)
+        asked = scheduler.attempt_in(read.moved(cluster), ClaimsAlone(keys, extended), attempts)
     else:
         asked = outcome
     ineligible = {name: reason_of(why) for name, why in outcome.filtered.items()} if outcome is not None else {}

@@ -194,15 +194,16 @@ class ClusterState:
 
     def moved(self, cluster: Cluster) -> ClusterState:
         """The same scheduler in another cluster, which was made of this one by a change."""
+        if cluster is self.cluster:
+            return self
         delta = cluster.delta
         if delta.before != self.cluster.version or delta.slices is None:
             return ClusterState(cluster, self.release, self.gates, self.patch, self.profile, self._devices)
         out = copy(self)
         out.cluster = cluster
-        if "cycle" in self.__dict__:
-            out.cycle = _after(self.cycle, delta)
-            if cluster.snapshot.classes is not self.snapshot.classes:
-                out.cycle = out.cycle.changed(classes=cluster.snapshot.classes)
+        out.cycle = _after(self.cycle, delta)
+        if cluster.snapshot.classes is not self.snapshot.classes:
+            out.cycle = out.cycle.changed(classes=cluster.snapshot.classes)
         if delta.nodes and "nodes" in self.__dict__:
             nodes, pods = cluster.snapshot.nodes, cluster.places.on
             touched = {

@@ -104,7 +104,16 @@ class Scheduler(Struct, frozen=True, dict=True):
         return Environment.for_release(release, features=self.gates, stored=True)
 
     def cycle(self, snapshot: Snapshot) -> Cycle:
-        """The devices of a cluster and who holds them, as its allocator sees them. For each pod: ``Cycle.changed``."""
+        """The devices of a cluster and who holds them, as its allocator sees them. For each pod: ``Cycle.changed``.
+
+        That of the last snapshot is kept: many questions are asked about one cluster.
+        """
+        last: tuple[Snapshot, Cycle] | None = self.__dict__.get("_last_cycle")
+        if last is None or last[0] is not snapshot:
+            last = self.__dict__["_last_cycle"] = snapshot, self._cycle(snapshot)
+        return last[1].changed()
+
+    def _cycle(self, snapshot: Snapshot) -> Cycle:
         rules = snapshot.taint_rules if self.features.taint_rules and not self.has(RULES_UNSEEN) else ()
         if rules and self.has(RULE_FOR_ALL):
             rules = tuple(rule if rule.selector is not None else replace(rule, selector=EVERY_DEVICE) for rule in rules)
@@ -119,6 +128,19 @@ class Scheduler(Struct, frozen=True, dict=True):
         release, patch = self._like(FILTERS)
         return ClusterState(cluster, release, gates, patch, profile or self._default, self.cycle)
 
+    def sees_all(self, snapshot: Snapshot, *pods: Pod) -> ClusterState:
+        """The same of a snapshot, also with the nodes that are only named. What the last one had is kept."""
+        last: tuple[Snapshot, Cluster, list[ClusterState]] | None = self.__dict__.get("_last_seen")
+        if last is None or last[0] is not snapshot:
+            last = self.__dict__["_last_seen"] = snapshot, Cluster(snapshot).with_named_nodes(), []
+        _, cluster, known = last
+        new = self.sees(cluster, *pods)
+        for state in known:
+            if state.gates == new.gates and state.profile is new.profile:
+                return state
+        known.append(new)
+        return new
+
     def attempt(
         self,
         subject: Pod | ClaimsAlone,
@@ -129,18 +151,13 @@ class Scheduler(Struct, frozen=True, dict=True):
         retried: bool = False,
     ) -> Outcome:
         """One attempt in a cluster for a pod, or with claims alone; see ``Outcome``. By default it has no limit."""
-        from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone, DynamicResources
-        from kubectl_dra.scheduling.outcome import Outcome
-
-        if isinstance(subject, ClaimsAlone):
-            nobody = Pod()
-            return Outcome(nobody, self.sees(cluster), budget, plugins=(DynamicResources,), alone=subject)
-        return self.attempt_in(self.sees(cluster, subject), subject, budget, only=only, retried=retried)
+        pods = (subject,) if isinstance(subject, Pod) else ()
+        return self.attempt_in(self.sees(cluster, *pods), subject, budget, only=only, retried=retried)
 
     @staticmethod
     def attempt_in(
         state: ClusterState,
-        pod: Pod,
+        subject: Pod | ClaimsAlone,
         budget: Budget | None = None,
         *,
         only: Collection[str] | None = None,
@@ -148,10 +165,13 @@ class Scheduler(Struct, frozen=True, dict=True):
         plugins: Sequence[type[Plugin]] | None = None,
         claims: Collection[ResourceClaim] = (),
     ) -> Outcome:
-        """One attempt for a pod in a cluster as the scheduler sees it; see ``Outcome``."""
+        """One attempt for a pod, or with claims alone, in a cluster as the scheduler sees it; see ``Outcome``."""
+        from kubectl_dra.scheduling.dynamic_resources import DynamicResources
         from kubectl_dra.scheduling.outcome import Outcome
 
-        return Outcome(pod, state, budget, only=only, retried=retried, plugins=plugins, claims=claims)
+        if not isinstance(subject, Pod):
+            return Outcome(Pod(), state, budget, plugins=(DynamicResources,), alone=subject)
+        return Outcome(subject, state, budget, only=only, retried=retried, plugins=plugins, claims=claims)
 
     @cached_property
     def _default(self) -> Profile:

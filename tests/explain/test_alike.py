@@ -8,9 +8,11 @@ from typing import Any, Final
 
 import pytest
 
+from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import Release, default_features
 from kubectl_dra.cluster.builder import SnapshotBuilder
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -20,6 +22,7 @@ from kubectl_dra.explain.pending_alike import waiting
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
 from kubectl_dra.explain.settings import Settings
+from kubectl_dra.scheduling.framework import make_cycle
 from kubectl_dra.scheduling.scheduler import Scheduler
 
 JSON = dict[str, Any]
@@ -126,3 +129,31 @@ def test_whatever_tells_pods_apart() -> None:
         ({"app": "x"}, {"app": "y"}, {}), ("", "web"), ("", "n1", "n2"), ("", "0/2 nodes are available: x.")
     )
     _agree(_world(*(_pod(f"p-{number}", *kind) for number, kind in enumerate(kinds))))
+
+
+def test_the_devices_are_indexed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups share the cycle, also where the claims of a pod are not there yet, and so do other questions."""
+    made: list[Snapshot] = []
+
+    def counted(snapshot: Snapshot, *how: Any) -> Cycle:
+        made.append(snapshot)
+        return make_cycle(snapshot, *how)
+
+    monkeypatch.setattr("kubectl_dra.scheduling.scheduler.make_cycle", counted)
+    unmade = _pod("c", {"app": "x"})[:1]
+    unmade[0]["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
+    spec = {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}}
+    meta = {"name": "gpu", "namespace": "ml"}
+    unmade += [
+        {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": meta, "spec": spec},
+    ]
+    read = _world(_pod("a", {"app": "x"}), _pod("b", {"app": "y"}), unmade)
+    settings = Settings(Scheduler(RELEASE, default_features(RELEASE)), with_ways=False)
+    assert len(pending(read, "", settings).found) == 3
+    assert made == [read]
+    other = Cluster(read).without_events().snapshot
+    first, again = settings.scheduler.sees_all(read), settings.scheduler.sees_all(other)
+    assert first is not again and again is settings.scheduler.sees_all(other)
+    assert len(made) == 1, "a cycle is made when it is asked for"
+    assert again.cycle.index is settings.scheduler.cycle(other).index is not first.cycle.index
+    assert settings.scheduler.cycle(other) is not again.cycle, "each caller may write into its own"
