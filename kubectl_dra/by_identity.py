@@ -22,6 +22,10 @@ class ByIdentity(Generic[K, V]):
         """The value of an object; None if it has none."""
         return self._values.get(id(item))
 
+    def __getitem__(self, item: K) -> V:
+        """The value of an object that has one."""
+        return self._values[id(item)]
+
     def put(self, item: K, value: V) -> V:
         """Remember the value of an object, and return it."""
         self._kept.append(item)

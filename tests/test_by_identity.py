@@ -17,4 +17,4 @@ def test_an_object_lives_as_long_as_its_value() -> None:
 def test_a_value_is_made_once() -> None:
     known, item = ByIdentity[list[int], list[int]](), [1]
     assert known.of(item, list) is known.of(item, list)
-    assert known.without([item, [1]]) == [[1]] and known.each([item]) == [[1]]
+    assert known.without([item, [1]]) == [[1]] and known.each([item]) == [known[item]] == [[1]]

@@ -15,8 +15,9 @@ from kubectl_dra.allocation.extended_resources import CLAIM_NAME
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.allocation.result import AllocationResult
 from kubectl_dra.api.claims import Allocation, DeviceResult, ResourceClaim
-from kubectl_dra.api.slices import DeviceID, ResourceSlice, newest_slices
+from kubectl_dra.api.slices import Device, DeviceID, ResourceSlice, newest_slices
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule, seconds_tolerated
+from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import moment, parse
 
@@ -101,10 +102,14 @@ def _of_drivers(slices: Iterable[ResourceSlice]) -> dict[DeviceID, tuple[DeviceT
     """The taints that drivers publish, of each pool's newest generation."""
     slices = tuple(slices)
     # Most devices share their lists with others.
-    tainted = {id(slice_.devices): any(device.taints for device in slice_.devices) for slice_ in slices}
-    if not any(tainted.values()):
+    known = ByIdentity[Sequence[Device], bool]()
+
+    def tainted(slice_: ResourceSlice) -> bool:
+        return known.of(slice_.devices, lambda devices: any(device.taints for device in devices))
+
+    if not any(map(tainted, slices)):
         return {}
-    newest = (slice_ for entries in newest_slices(slices).values() for slice_ in entries if tainted[id(slice_.devices)])
+    newest = (slice_ for entries in newest_slices(slices).values() for slice_ in filter(tainted, entries))
     return {
         DeviceID(*slice_.pool, device.name): device.taints
         for slice_ in newest

@@ -177,6 +177,10 @@ def _aliases_of(node: Node) -> list[bool]:
     return out
 
 
+def _no_places(_: Node) -> list[Any]:
+    return []
+
+
 class _Meant:
     """What a document is meant to be after its changes, by paths from before them."""
 
@@ -185,20 +189,21 @@ class _Meant:
         self._new = changed(document.object, changes)
         self._gone = {change.path for change in changes if isinstance(change, Delete)}
         self._set = {change.path: change.value for change in changes if isinstance(change, Set)}
-        self._values: dict[int, list[FieldPath]] = {}
+        self._values = ByIdentity[Node, list[FieldPath]]()
         """The paths of each node: first where it is written, if that is not behind a merge key."""
-        self._merging: dict[int, list[tuple[FieldPath, Node]]] = {}
+        self._merging = ByIdentity[Node, list[tuple[FieldPath, Node]]]()
         """The mappings that merge each node."""
-        self._parts: dict[FieldPath, list[int]] = {}
+        self._parts: dict[FieldPath, list[Node]] = {}
         """What each mapping merges."""
         for path, node in self._graph.places():
-            self._values.setdefault(id(node), []).append(path)
+            self._values.of(node, _no_places).append(path)
             if node.id == "mapping":
-                merged = {id(source) for source in self._graph.sources(node).values() if source is not node}
+                sources = self._graph.sources(node).values()
+                merged = list({id(source): source for source in sources if source is not node}.values())
                 for source in merged:
-                    self._merging.setdefault(source, []).append((path, node))
+                    self._merging.of(source, _no_places).append((path, node))
                 if merged:
-                    self._parts[path] = list(merged)
+                    self._parts[path] = merged
 
     def value(self, path: FieldPath) -> Any:
         """The value at a path. Raises EditRefused if there is none."""
@@ -219,7 +224,7 @@ class _Meant:
 
     def written(self, source: Node) -> FieldPath | None:
         """Where a node is written; None if only a merge key leads there."""
-        return next((path for path in self._values.get(id(source), ()) if not self._graph.crossing(path)), None)
+        return next((path for path in self._values.get(source) or () if not self._graph.crossing(path)), None)
 
     def alike(self, crossed: Crossing, but: FieldPath | None = None) -> bool:
         """Whether all places of a part become what it becomes where it is written; ``but``: all others, alike."""
@@ -233,9 +238,9 @@ class _Meant:
         else:
             keys = [(), *((key,) for key in (self._graph.sources(source) if source.id == "mapping" else ()))]
         for key in keys:
-            places = list(self._values[id(source)])
+            places = list(self._values[source])
             if key:
-                merging = self._merging.get(id(source), ())
+                merging = self._merging.get(source) or ()
                 places += [path for path, node in merging if self._graph.sources(node).get(str(key[0])) is source]
             wanted = self._value((*like, *key))
             if any(self._value((*path, *key)) != wanted for path in places if path != but):
@@ -248,7 +253,7 @@ class _Meant:
             return False
         around, key = change.path[:-1], change.path[-1]
         for source in self._parts.get(around, ()):
-            there = self._values.get(source, [()])[0]
+            there = (self._values.get(source) or [()])[0]
             places = [path for path, _ in self._merging[source]]
             if self._set.get((*there, key), _NOTHING) == change.value:
                 return all(self._value((*path, key)) == change.value for path in places)
@@ -260,7 +265,7 @@ class _Meant:
         Raises:
             EditRefused: a key before the merge key has another value.
         """
-        node = next(node for places in self._merging.values() for there, node in places if there == path)
+        node = next(node for places in self._merging.by_id.values() for there, node in places if there == path)
         own = {_name(key) for key, _ in node.value if not is_merge(key)}
         yield Delete((*path, MERGE))
         for name, source in self._graph.sources(node).items():

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from kubectl_dra.by_identity import ByIdentity
+
 Node = Any
 """A node of PyYAML; its classes are not imported here, because importing them takes longer than reading."""
 
@@ -115,8 +117,8 @@ class Builder:
     def __init__(self, strict: bool, aliases: bool) -> None:
         self.repeated = False
         self._strict = strict
-        # Node id -> value, only for texts that have aliases: there a node can be met twice.
-        self._seen: dict[int, Any] | None = {} if aliases else None
+        # Only for texts that have aliases: there a node can be met twice.
+        self._seen: ByIdentity[Node, Any] | None = ByIdentity() if aliases else None
         self._open: set[int] = set()
 
     def build(self, node: Node) -> Any:
@@ -129,8 +131,7 @@ class Builder:
         self.repeated = False
         if self._seen is None:
             return self._value(node)
-        # Ids are of nodes that are there: those of the document before may be gone.
-        self._seen.clear()
+        self._seen = ByIdentity()
         self._open.clear()
         value = self._value(node)
         _check_expansion(node)
@@ -145,11 +146,12 @@ class Builder:
         identity = id(node)
         if identity in self._open:
             raise ValueProblem("an anchor contains itself", node)
-        if identity not in self._seen:
+        value = self._seen.get(node)
+        if value is None:
             self._open.add(identity)
-            self._seen[identity] = self._collection(node)
+            value = self._seen.put(node, self._collection(node))
             self._open.discard(identity)
-        return self._seen[identity]
+        return value
 
     def _collection(self, node: Node) -> Any:
         content = node.value
@@ -226,19 +228,20 @@ def _check_expansion(root: Node) -> None:
     The limits are those of kubectl's YAML library: above 400,000 values the share that may come from aliases
     falls, down to a tenth from 4,000,000 on.
     """
-    sizes: dict[int, int] = {}
+    sizes = ByIdentity[Node, int]()
 
     def size(node: Node) -> int:
         content = node.value
         if type(content) is str:
             return 1
-        identity = id(node)
-        if identity not in sizes:
+        known = sizes.get(node)
+        if known is None:
             if node.id == "sequence":
-                sizes[identity] = 1 + sum(size(item) for item in content)
+                known = 1 + sum(size(item) for item in content)
             else:
-                sizes[identity] = 1 + sum(size(key) + size(value) for key, value in content)
-        return sizes[identity]
+                known = 1 + sum(size(key) + size(value) for key, value in content)
+            sizes.put(node, known)
+        return known
 
     expanded = size(root)
     if expanded <= 400_000:

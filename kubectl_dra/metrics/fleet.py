@@ -12,6 +12,7 @@ from kubectl_dra.allocation.capacity import ZERO
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
 from kubectl_dra.cluster.time_read import Moment, moment, parse
 from kubectl_dra.drivers.drivers_on_nodes import joined
@@ -176,14 +177,12 @@ def _devices(
     rows: Sequence[DeviceRow], lost: Iterable[str], snapshot: Snapshot, labels: Sequence[str]
 ) -> dict[str, object]:
     """Every device once, and every device in each of its classes. ``lost`` are the drivers of unpublished devices."""
-    pools: dict[int, str] = {}
+    # Devices of one slice share one list of nodes.
+    pools = ByIdentity[Sequence[str], str]()
     devices: Counter[Labels] = Counter()
     of_classes: Counter[Labels] = Counter({(name, "", "", DeviceState.FREE.value): 0 for name in snapshot.classes})
     for row in rows:
-        # Devices of one slice share one list of nodes.
-        pool = pools.get(id(row.nodes))
-        if pool is None:
-            pool = pools[id(row.nodes)] = node_pool((snapshot.nodes.get(name) for name in row.nodes), labels)
+        pool = pools.of(row.nodes, lambda names: node_pool(map(snapshot.nodes.get, names), labels))
         devices[row.id.driver, pool, row.state.value] += 1
         for name in row.classes:
             of_classes[name, row.id.driver, pool, row.state.value] += 1

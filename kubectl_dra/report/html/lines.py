@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.report.html.cells import (
@@ -181,23 +182,23 @@ def _box(title: str, cells: Sequence[Cell]) -> Box:
 def _grouped(places: Sequence[_Place], marks: Mapping[str, Mark]) -> list[Line]:
     """Lines of places that look alike: the best for the claims first, then the largest; the rest as one line."""
     shared: dict[CellLook, CellLook] = {}
-    looks: dict[int, CellLook] = {}
+    looks = ByIdentity[DeviceRow, CellLook]()
     for place in places:
         for row in place.rows:
             look = look_of(row, marks.get(str(row.id)))
-            looks[id(row)] = shared.setdefault(look, look)
+            looks.put(row, shared.setdefault(look, look))
     groups = _groups(places, looks)
     if len(groups) > MAX_LINES:
-        looks = _coarse(looks)
+        looks = _coarse(places, looks)
         groups = _groups(places, looks)
     ranked = sorted(groups, key=lambda alike: (_rank(alike[0], looks), -len(alike)))
     lines: list[Line] = []
     room = MAX_CELLS
     for position, alike in enumerate(ranked):
-        kinds = len({id(looks[id(row)]) for row in alike[0].rows})
+        kinds = len({id(looks[row]) for row in alike[0].rows})
         if position == MAX_LINES or kinds > room:
             rest = [place for others in ranked[position:] for place in others]
-            lines.append(_rest(rest, _coarse(looks), marks))
+            lines.append(_rest(rest, _coarse(rest, looks), marks))
             break
         # A node unlike all others has its devices drawn, while what is left can still be drawn alike.
         if len(alike) == 1 and len(alike[0].rows) <= MAX_DRAWN and len(alike[0].rows) < room // 2:
@@ -209,33 +210,37 @@ def _grouped(places: Sequence[_Place], marks: Mapping[str, Mark]) -> list[Line]:
     return lines
 
 
-def _groups(places: Sequence[_Place], looks: Mapping[int, CellLook]) -> list[list[_Place]]:
+def _groups(places: Sequence[_Place], looks: ByIdentity[DeviceRow, CellLook]) -> list[list[_Place]]:
     """The places, grouped by the looks of their devices."""
     groups: dict[object, list[_Place]] = {}
     for place in places:
         node = _is_node(place.title, place.rows[0])
-        own = sorted(id(looks[id(row)]) for row in place.rows)
+        own = sorted(id(looks[row]) for row in place.rows)
         groups.setdefault(("" if node else place.title, node, tuple(own)), []).append(place)
     return list(groups.values())
 
 
-def _coarse(looks: Mapping[int, CellLook]) -> dict[int, CellLook]:
+def _coarse(places: Sequence[_Place], looks: ByIdentity[DeviceRow, CellLook]) -> ByIdentity[DeviceRow, CellLook]:
     """Less detailed looks: driver, classes, state and mark."""
-    plain: dict[CellLook, CellLook] = {}
-    same: dict[int, CellLook] = {}
-    for look in looks.values():
-        if id(look) not in same:
-            less = look._replace(kind="", reason="", taints=(), twentieths=-1)
-            same[id(look)] = plain.setdefault(less, less)
-    return {key: same[id(look)] for key, look in looks.items()}
+    shared: dict[CellLook, CellLook] = {}
+    known = ByIdentity[CellLook, CellLook]()
+
+    def coarse(look: CellLook) -> CellLook:
+        less = look._replace(kind="", reason="", taints=(), twentieths=-1)
+        return shared.setdefault(less, less)
+
+    out = ByIdentity[DeviceRow, CellLook]()
+    for place in places:
+        out.put_all(place.rows, (known.of(looks[row], coarse) for row in place.rows))
+    return out
 
 
-def _rank(place: _Place, looks: Mapping[int, CellLook]) -> int:
+def _rank(place: _Place, looks: ByIdentity[DeviceRow, CellLook]) -> int:
     """The position in ``MARKS`` of the best mark among a place's devices."""
-    return min((MARKS.index(looks[id(row)].mark or PASSED_OVER) for row in place.rows), default=len(MARKS))
+    return min((MARKS.index(looks[row].mark or PASSED_OVER) for row in place.rows), default=len(MARKS))
 
 
-def _alike(alike: Sequence[_Place], looks: Mapping[int, CellLook], marks: Mapping[str, Mark]) -> Line:
+def _alike(alike: Sequence[_Place], looks: ByIdentity[DeviceRow, CellLook], marks: Mapping[str, Mark]) -> Line:
     rows = [row for place in alike for row in place.rows]
     node = _is_node(alike[0].title, alike[0].rows[0])
     names = [place.title for place in alike] if node else list(dict.fromkeys(n for row in rows for n in row.nodes))
@@ -252,7 +257,7 @@ def _alike(alike: Sequence[_Place], looks: Mapping[int, CellLook], marks: Mappin
     )
 
 
-def _rest(places: Sequence[_Place], looks: Mapping[int, CellLook], marks: Mapping[str, Mark]) -> Line:
+def _rest(places: Sequence[_Place], looks: ByIdentity[DeviceRow, CellLook], marks: Mapping[str, Mark]) -> Line:
     """All places that did not fit, as one line."""
     rows = [row for place in places for row in place.rows]
     titles = [place.title for place in places if _is_node(place.title, place.rows[0])]
@@ -270,17 +275,17 @@ def _rest(places: Sequence[_Place], looks: Mapping[int, CellLook], marks: Mappin
 
 
 def _cells_alike(
-    places: Sequence[_Place], looks: Mapping[int, CellLook], marks: Mapping[str, Mark], nodes: int
+    places: Sequence[_Place], looks: ByIdentity[DeviceRow, CellLook], marks: Mapping[str, Mark], nodes: int
 ) -> tuple[tuple[Cell, ...], tuple[FoldedNode, ...]]:
     """A cell for each look of the devices, and for each place which device is in which."""
     by_look: dict[CellLook, list[DeviceRow]] = {}
     for place in places:
         for row in place.rows:
-            by_look.setdefault(looks[id(row)], []).append(row)
+            by_look.setdefault(looks[row], []).append(row)
     order = sorted(by_look, key=lambda look: (look.driver, look.kind, MARKS.index(look.mark or PASSED_OVER), look))
     cells = [cell_of_alike(look, by_look[look], [marks.get(str(by_look[look][0].id))], nodes) for look in order]
     numbers = {look: number for number, look in enumerate(order)}
-    parts = (FoldedNode(place.title, tuple((numbers[looks[id(row)]], row) for row in place.rows)) for place in places)
+    parts = (FoldedNode(place.title, tuple((numbers[looks[row]], row) for row in place.rows)) for place in places)
     return tuple(cells), tuple(parts)
 
 
