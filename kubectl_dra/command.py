@@ -93,6 +93,11 @@ def log_of(pod: str, namespace: str, container: str = "", *, before: bool = Fals
     return kubectl("logs", kind="pod", name=pod, namespace=namespace, more=more, others=others)
 
 
+def pods_on_node(name: str) -> CommandLine:
+    """The command that lists the pods of a node, of all namespaces."""
+    return kubectl("get", "pods", "-A", "--field-selector", f"spec.nodeName={name}", others=(name,))
+
+
 def creating_namespace(name: str) -> CommandLine:
     """The command that creates a namespace."""
     return kubectl("create", "namespace", name, others=(name,), effect=CommandEffect.WRITES)

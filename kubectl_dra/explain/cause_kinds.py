@@ -9,6 +9,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.command import CommandLine, log_of
 from kubectl_dra.data import code_pages
 from kubectl_dra.data.code_pages import CodePage
 
@@ -28,7 +29,7 @@ class Family(Enum):
 
 
 class Look(Enum):
-    """What to look at next. ``report/explain_words.py`` has the command of each."""
+    """What to look at next. ``report/explain_commands.py`` has the command of each."""
 
     POD = auto()
     EXPLAIN_POD = auto()
@@ -83,6 +84,13 @@ class NextStep(NamedTuple):
     name: str = ""
     namespace: str = ""
     kind: str = ""
+
+    @property
+    def log(self) -> CommandLine | None:
+        """The command that shows the log; None of a step that is about none."""
+        if self.look not in (Look.LOG, Look.LOG_BEFORE):
+            return None
+        return log_of(self.name, self.namespace, self.kind, before=self.look is Look.LOG_BEFORE)
 
 
 def slices_step(slices: Iterable[ResourceSlice]) -> NextStep:

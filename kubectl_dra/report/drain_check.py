@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine, deleting, kubectl
+from kubectl_dra.command import ClusterFlags, CommandEffect, CommandLine, deleting, kubectl, pods_on_node
 from kubectl_dra.drivers.drain_check import ClaimOfDriver, DriverUsers, PodOfDriver, Update, WhileAway
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.explain.clock import Clock
@@ -67,7 +67,7 @@ def write_drain(
             write_blocks(out, [shell((command,), where) for command in mend.commands])
         elif unseen := _unseen(users.row(driver), driver):
             out.sentence(unseen)
-            write_blocks(out, [shell((_pods_on(node),), where)])
+            write_blocks(out, [shell((pods_on_node(node),), where)])
     for update in users.updates:
         out.sentence(_updated(update))
     if not users.claims and not users.of_plugins:
@@ -242,11 +242,6 @@ def _unseen(row: NodeDriver | None, driver: str) -> str:
         return ""
     seen = written(why(row)) if row is not None else "no pod was recognized as the driver's"
     return f"Whether driver {driver} runs there is unknown ({seen}); if not, start it first. The pods of the node:"
-
-
-def _pods_on(node: str) -> CommandLine:
-    """The command that shows the pods of a node, the drivers' among them."""
-    return kubectl("get", "pods", "-A", "--field-selector", f"spec.nodeName={node}", others=(node,))
 
 
 def _lacking(users: DriverUsers) -> Iterator[str]:

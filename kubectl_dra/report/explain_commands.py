@@ -14,8 +14,8 @@ from kubectl_dra.command import (
     CommandLine,
     deleting,
     kubectl,
-    log_of,
     misnamed,
+    pods_on_node,
     uncordon,
 )
 from kubectl_dra.errors import UsageError
@@ -148,7 +148,7 @@ def _about_object(step: NextStep) -> CommandLine | None:
     if step.look is Look.END_POD:
         return deleting("pod", name, space)
     if step.look is Look.PODS_ON_NODE:
-        return kubectl("get", "pods", "-A", "--field-selector", f"spec.nodeName={name}", others=(name,))
+        return pods_on_node(name)
     if step.look in (Look.VOLUME_CLAIMS, Look.QUOTAS):
         words = ("get", "persistentvolumeclaims") if step.look is Look.VOLUME_CLAIMS else ("describe", "resourcequota")
         return kubectl(*words, namespace=space)
@@ -156,8 +156,6 @@ def _about_object(step: NextStep) -> CommandLine | None:
         return kubectl("describe", kind="node", name=name)
     if step.look is Look.PERMISSION:
         return kubectl("auth", "can-i", "list", step.kind)
-    if step.look in (Look.LOG, Look.LOG_BEFORE):
-        return log_of(name, space, step.kind, before=step.look is Look.LOG_BEFORE)
     if step.look is Look.DAEMON_SET:
         return kubectl("describe", kind=step.kind, name=name, namespace=space)
     if step.look is Look.EXPLAIN_DRIVER:
@@ -173,7 +171,7 @@ def _about_object(step: NextStep) -> CommandLine | None:
         if not name:
             return kubectl("get", step.kind, namespace=space, more=("-o", "yaml"))
         return kubectl("get", kind=step.kind, name=name, namespace=space, more=("-o", "yaml"))
-    return None
+    return step.log
 
 
 _COST = "controller.kubernetes.io/pod-deletion-cost=-1000"

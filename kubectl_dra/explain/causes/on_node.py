@@ -14,7 +14,7 @@ from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import CommandLine, deleting, kubectl
+from kubectl_dra.command import CommandLine, deleting, kubectl, pods_on_node
 from kubectl_dra.drivers.concerns import not_published
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
@@ -299,8 +299,7 @@ ANSWER: Final = timedelta(seconds=45)
 
 def pods_beside(pod: Pod) -> CommandLine:
     """The command that shows the pods of a pod's node, the drivers' among them."""
-    name = pod.node_name
-    return kubectl("get", "pods", "-A", "--field-selector", f"spec.nodeName={name}", others=(name,))
+    return pods_on_node(pod.node_name)
 
 
 # The pod ends, and a driver does not give its devices back.

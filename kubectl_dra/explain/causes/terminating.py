@@ -12,7 +12,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.claim_relation import ClaimRelation, claims_of, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import CommandLine, kubectl, log_of
+from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.drivers.health import NodeDriver
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
@@ -192,10 +192,7 @@ def _shown(row: NodeDriver, pod: Pod) -> CommandLine:
     """The command that shows why a driver is away: its log, or what runs beside the pod that waits for it."""
     from kubectl_dra.explain.driver_words import look_at_driver
 
-    step = look_at_driver(row)
-    if step.look not in (Look.LOG, Look.LOG_BEFORE):
-        return pods_beside(pod)
-    return log_of(step.name, step.namespace, step.kind, before=step.look is Look.LOG_BEFORE)
+    return look_at_driver(row).log or pods_beside(pod)
 
 
 def _away(row: NodeDriver, said: Words, pod: Pod) -> Evidence:
