@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.cluster.apply import SOME_SERVER, Server, apply
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
-from kubectl_dra.cluster.snapshot import ABSENT, MADE_BY, Key, RefusedChange, Snapshot, WrittenKey
+from kubectl_dra.cluster.snapshot import ABSENT, Key, RefusedChange, Snapshot, WrittenKey, stand_in
 
 K = TypeVar("K", str, Key)
 
@@ -26,11 +26,7 @@ def overlay(base: Snapshot, manifest: Snapshot, server: Server = SOME_SERVER) ->
         kind: on.applied(kind, base.others.get(kind, {}), manifest.others.get(kind, {}))
         for kind in {**base.others, **manifest.others}
     }
-    pods = {
-        key: pod
-        for key, pod in manifest.pods.items()
-        if key not in base.pods or MADE_BY not in pod.metadata.annotations
-    }
+    pods = {key: pod for key, pod in manifest.pods.items() if key not in base.pods or stand_in(pod) is None}
     slices, new = ({slice_.name: slice_ for slice_ in snapshot.slices} for snapshot in (base, manifest))
     return replace(
         base,

@@ -24,12 +24,12 @@ from kubectl_dra.cluster.snapshot import (
     CORE_KINDS,
     DRA_KINDS,
     EVERY_KIND,
-    MADE_BY,
     UNREADABLE,
     UNSUPPORTED,
     Gap,
     Key,
     Snapshot,
+    StandIn,
     WrittenKey,
 )
 from kubectl_dra.cluster.time_read import newest
@@ -133,9 +133,9 @@ class SnapshotBuilder:
 
         meta, own = pod["metadata"], self._objects["Pod"]
         space = meta.get("namespace") or self._namespace
-        same = own.get((space, meta["name"]))
-        made_by = (same.object.metadata.annotations.get(MADE_BY, "") if same is not None else "").partition(" ")[0]
-        if same is not None and made_by != meta["annotations"][MADE_BY].partition(" ")[0]:
+        same, stands_for = own.get((space, meta["name"])), StandIn.of(meta["annotations"])
+        there = StandIn.of(same.object.metadata.annotations) if same is not None else None
+        if same is not None and (there and there.kind) != (stands_for and stands_for.kind):
             name = free_name(meta["name"], {name for of, name in own if of == space})
             pod = {**pod, "metadata": {**meta, "name": name}}
         self._keep("Pod", pod, "v1", place)
@@ -382,8 +382,8 @@ class SnapshotBuilder:
             if newer(kept, before):
                 self._note_duplicate(kind, key, before.place, place)
             elif essence(before.object) != essence(kept.object):
-                made_by = kept.object.metadata.annotations.get(MADE_BY) if kind == "Pod" else ""
-                called = made_by or f"{kind} {'/'.join(filter(None, key))}"
+                stands_for = StandIn.of(kept.object.metadata.annotations) if kind == "Pod" else None
+                called = stands_for.workload if stands_for else f"{kind} {'/'.join(filter(None, key))}"
                 where = f"{before.place} and {place}"
                 raise InputError(f"two different objects are called {called}: {where}; leave one of them out")
             return
@@ -446,5 +446,5 @@ class SnapshotBuilder:
 
 
 def _mismatched(wrong: Mismatch | None, raw: Mapping[str, Any], place: Place) -> InputError:
-    made_by = fields_at(raw, "metadata", "annotations").get(MADE_BY)
-    return _Malformed(f"{place}: {f'the pods of {made_by}' if made_by else title(raw)}: {wrong}")
+    stands_for = StandIn.of(fields_at(raw, "metadata", "annotations"))
+    return _Malformed(f"{place}: {f'the pods of {stands_for.workload}' if stands_for else title(raw)}: {wrong}")

@@ -44,10 +44,8 @@ EVERY_KIND: Final = (*KINDS, *SCHEDULING_KINDS)
 _DRA: Final = ("ResourceSlice", "ResourceClaim")
 """Without these there is no Dynamic Resource Allocation."""
 
-MADE_BY: Final = "kubectl-dra/made-by"
-"""Annotation of a pod that represents those of a workload: the workload's kind and name."""
-MADE_AT: Final = "kubectl-dra/made-at"
-"""Annotation of such a pod from a manifest: the path of the pod spec in the workload."""
+_MADE_BY: Final = "kubectl-dra/made-by"
+_MADE_AT: Final = "kubectl-dra/made-at"
 
 FORBIDDEN: Final = "forbidden"
 NOT_SERVED: Final = "not served"
@@ -324,3 +322,37 @@ def _real(snapshot: Snapshot) -> Snapshot:
         slices=tuple(slice_ for slice_ in snapshot.slices if slice_.scope.node_name not in gone),
         supposed=frozenset(),
     )
+
+
+# Pods that nobody has made yet, which stand for those that a workload would make.
+
+
+class StandIn(NamedTuple):
+    """What such a pod stands for: the pods of the ``workload`` of this kind and name.
+
+    ``path`` is where the workload has the spec of these pods; empty where it was not written in a manifest.
+    """
+
+    workload: str
+    path: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The kind of the workload."""
+        return self.workload.partition(" ")[0]
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The annotations by which the pod is known."""
+        return {_MADE_BY: self.workload, **({_MADE_AT: self.path} if self.path else {})}
+
+    @classmethod
+    def of(cls, annotations: Mapping[str, str]) -> StandIn | None:
+        """What the pod with these annotations stands for; None if it is a pod of its own."""
+        workload = annotations.get(_MADE_BY)
+        return cls(workload, annotations.get(_MADE_AT, "")) if workload else None
+
+
+def stand_in(pod: Pod | None) -> StandIn | None:
+    """What a pod stands for; None if it is a pod of its own, or none is asked about."""
+    return StandIn.of(pod.metadata.annotations) if pod is not None else None

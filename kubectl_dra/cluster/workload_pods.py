@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.meta import EMPTY, title
 from kubectl_dra.api.neighbour_kinds import KUEUE_QUEUE
 from kubectl_dra.api.pods import Owner, Pod, owner_of
-from kubectl_dra.cluster.snapshot import MADE_AT, MADE_BY, Key, Snapshot
+from kubectl_dra.cluster.snapshot import Key, Snapshot, StandIn, stand_in
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.workloads import pod_templates
 
@@ -36,8 +36,8 @@ def pods_of(workload: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if len(templates) > 1:
             parts += [str(step).removesuffix("Template").lower() for step in template.path if step not in shared]
         fields = template.content.get("metadata") or EMPTY
-        annotations = {**(fields.get("annotations") or {}), MADE_BY: title(workload)}
-        annotations[MADE_AT] = _written((*template.path, "spec"))
+        stands_for = StandIn(title(workload), _written((*template.path, "spec")))
+        annotations = {**(fields.get("annotations") or {}), **stands_for.annotations}
         if isinstance(queue := (meta.get("labels") or EMPTY).get(KUEUE_QUEUE), str):
             # Its pods are held back for that queue, and have not its label.
             annotations[KUEUE_QUEUE] = queue
@@ -67,7 +67,7 @@ def with_free_names(manifest: Snapshot, cluster: Snapshot) -> Snapshot:
     pods: dict[Key, Pod] = {}
     written = dict(manifest.written)
     for key, pod in manifest.pods.items():
-        if key in cluster.pods and MADE_BY in pod.metadata.annotations:
+        if key in cluster.pods and stand_in(pod) is not None:
             space, known = key[0], ({*manifest.pods} | {*cluster.pods} | {*pods})
             name = free_name(key[1], {name for of, name in known if of == space})
             pod = called(pod, name)

@@ -10,7 +10,7 @@ from kubectl_dra.api.defects import RULE_FOR_ALL, RULES_UNSEEN
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
-from kubectl_dra.cluster.snapshot import ABSENT, MADE_BY, NOT_SERVED, RefusedChange, Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, RefusedChange, Snapshot, stand_in
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.devices.device_state import unpublished
 from kubectl_dra.explain.phrase import Phrase, Statement, Words, say
@@ -179,11 +179,11 @@ def _about_pod(analysis: Analysis) -> Iterator[Words]:
         if snapshot.pods and pending is not None and not template and not waiting_for(pending, snapshot):
             yield NO_CONSUMER
         return
-    if workload := pod.metadata.annotations.get(MADE_BY):
-        if workload.startswith("DaemonSet "):
-            yield say("{workload} makes such a pod for each node that it may run on", workload=workload)
-        else:
-            yield OneOfItsPods(workload)
+    stands_for = stand_in(pod)
+    if stands_for is not None and stands_for.kind == "DaemonSet":
+        yield say("{workload} makes such a pod for each node that it may run on", workload=stands_for.workload)
+    elif stands_for is not None:
+        yield OneOfItsPods(stands_for.workload)
     if not analysis.scheduler.schedules(pod):
         text = "the pod asks for scheduler {name}; results are those of the default one"
         yield say(text, name=pod.scheduler_name)

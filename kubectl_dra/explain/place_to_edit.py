@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
-from kubectl_dra.cluster.snapshot import MADE_AT, MADE_BY
+from kubectl_dra.cluster.snapshot import stand_in
 from kubectl_dra.cluster.time_read import parse
 from kubectl_dra.cluster.workload_pods import MAKER_LABELS
 from kubectl_dra.explain.phrase import Words, say
@@ -18,9 +18,9 @@ _AHEAD: Final = 7 * 24 * 60
 
 def place_to_edit(pod: Pod, field: str) -> Words:
     """The path of a field of the pod's ``spec``, and the object that has it if that is not the pod."""
-    made_at = pod.metadata.annotations.get(MADE_AT)
-    if made_at:
-        return say("{path}.{field} of {owner}", path=made_at, field=field, owner=pod.metadata.annotations[MADE_BY])
+    template = stand_in(pod)
+    if template is not None and template.path:
+        return say("{path}.{field} of {owner}", path=template.path, field=field, owner=template.workload)
     owner = owner_of(pod)
     if owner is None:
         return say("spec.{field}", field=field)

@@ -13,7 +13,7 @@ from kubectl_dra.allocation.budgets import ANSWER_STEPS, SHAPE_STEPS, STEPS_PER_
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.cluster import Cluster, key_of
-from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
+from kubectl_dra.cluster.snapshot import Snapshot, stand_in
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.pending_alike import waiting
@@ -206,7 +206,7 @@ def _new(manifest: Snapshot, snapshot: Snapshot, settings: Settings) -> Iterator
             continue
         key = key_of(subject)
         known = snapshot.pods.get(key)
-        if known is None or MADE_BY in subject.metadata.annotations:
+        if known is None or stand_in(subject) is not None:
             pod, written = _unscheduled(subject), manifest.written.get(("Pod", *key), {})
             yield AskedSubject(about_new_pod(pod, snapshot, settings, written), snapshot, new=pod, written=written)
         elif known.node_name:

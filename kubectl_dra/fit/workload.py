@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from msgspec import Struct, ValidationError
 
-from kubectl_dra.api.meta import OwnerReference, title
+from kubectl_dra.api.meta import OwnerReference
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
-from kubectl_dra.cluster.snapshot import MADE_AT, MADE_BY, Key, Snapshot
+from kubectl_dra.cluster.snapshot import Key, Snapshot, StandIn, stand_in
 from kubectl_dra.cluster.workload_pods import called as renamed
 from kubectl_dra.cluster.workload_pods import pods_of
 from kubectl_dra.errors import InputError
@@ -81,18 +81,18 @@ class WorkloadPods(Struct, frozen=True):
 
 def workloads_of(manifest: Snapshot) -> list[WorkloadPods]:
     """The workloads of a manifest in its order; bare pods are one workload a group, and one of the others, last."""
-    bare = [key for key, pod in manifest.pods.items() if MADE_BY not in pod.metadata.annotations]
+    bare = [key for key, pod in manifest.pods.items() if stand_in(pod) is None]
     return [*makers_of(manifest), *_bare(bare, manifest)]
 
 
 def makers_of(manifest: Snapshot) -> list[WorkloadPods]:
     """The objects of a manifest that make pods."""
     pods: list[WorkloadPods] = []
-    notes = ((key, pod.metadata.annotations) for key, pod in manifest.pods.items())
-    own = {(said[MADE_BY], said[MADE_AT]): key for key, said in notes if MADE_BY in said}
+    own = {stand_in(pod): key for key, pod in manifest.pods.items()}
     for raw in manifest.workloads:
-        names = [pod["metadata"]["name"] for pod in pods_of(raw)]
-        keys = [own[title(raw), pod["metadata"]["annotations"][MADE_AT]] for pod in pods_of(raw)]
+        metas = [pod["metadata"] for pod in pods_of(raw)]
+        names = [meta["name"] for meta in metas]
+        keys = [own[StandIn.of(meta["annotations"])] for meta in metas]
         namespace = keys[0][0]
         counts = counts_of(raw)
         meta = raw.get("metadata") or {}
@@ -109,7 +109,7 @@ def makers_of(manifest: Snapshot) -> list[WorkloadPods]:
 
 def without_stand_ins(snapshot: Snapshot) -> Snapshot:
     """The cluster without the pods that stand for those of workloads."""
-    pods = (pod for pod in snapshot.pods.values() if MADE_BY in pod.metadata.annotations)
+    pods = (pod for pod in snapshot.pods.values() if stand_in(pod) is not None)
     return Cluster(snapshot).ending(pods).snapshot
 
 

@@ -19,7 +19,7 @@ from kubectl_dra.api.meta import Amount
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cluster.pointed_objects import Pointer
-from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
+from kubectl_dra.cluster.snapshot import Snapshot, stand_in
 from kubectl_dra.neighbours.decider import SCHEDULERS, Layer
 from kubectl_dra.neighbours.no_pod import (
     GROUP_NAME,
@@ -60,7 +60,7 @@ def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
             yield Pointer(VOLCANO_QUEUE)
             if group.status.phase == _NOT_LET_IN:
                 yield Pointer(VOLCANO_GROUP)
-    if layer is Layer.VOLCANO and JOB_NAME in pod.metadata.annotations and MADE_BY not in pod.metadata.annotations:
+    if layer is Layer.VOLCANO and JOB_NAME in pod.metadata.annotations and stand_in(pod) is None:
         yield Pointer(VOLCANO_JOB, space, pod.metadata.annotations[JOB_NAME])
     if layer is Layer.KAI and name:
         yield Pointer(KAI_GROUP, space, name)

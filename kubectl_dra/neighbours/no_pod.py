@@ -14,7 +14,7 @@ from kubectl_dra.api.meta import ObjectMeta, OwnerReference
 from kubectl_dra.api.neighbour_kinds import Conditioned, kind_here
 from kubectl_dra.api.pods import Pod, PodTemplateSpec
 from kubectl_dra.cluster.pointed_objects import Pointer
-from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
+from kubectl_dra.cluster.snapshot import Snapshot, StandIn, stand_in
 
 INSTANCE: Final = "VirtualMachineInstance.kubevirt.io"
 _KIND: Final = "VirtualMachineInstance"
@@ -111,7 +111,7 @@ def would_make(kind: str, name: str, namespace: str, snapshot: Snapshot) -> Pod 
         namespace=namespace,
         # Queues are named on the workload.
         labels={**meta.labels, **template.metadata.labels},
-        annotations={MADE_BY: f"{owner.kind} {namespace}/{name}", **(_of_volcano(maker, snapshot))},
+        annotations=StandIn(f"{owner.kind} {namespace}/{name}").annotations | _of_volcano(maker, snapshot),
         owners=(owner, *meta.owners),
     )
     if isinstance(maker, VolcanoJob):
@@ -140,7 +140,7 @@ def _of_volcano(maker: Maker, snapshot: Snapshot) -> dict[str, str]:
 def maker_of(pod: Pod, snapshot: Snapshot) -> Maker | None:
     """The workload for which the pod stands that it would make; None of any other pod."""
     owner = pod.metadata.controller()
-    if owner is None or MADE_BY not in pod.metadata.annotations or pod.metadata.uid:
+    if owner is None or stand_in(pod) is None or pod.metadata.uid:
         return None
     return snapshot.others.get(kind_here(owner.kind, owner.api_version), {}).get((pod.metadata.namespace, owner.name))
 

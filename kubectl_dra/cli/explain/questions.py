@@ -33,7 +33,7 @@ from kubectl_dra.cli.explain.target import (
 from kubectl_dra.cli.live import Progress, with_neighbours
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.cluster import Cluster
-from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
+from kubectl_dra.cluster.snapshot import Snapshot, stand_in
 from kubectl_dra.cluster.workload_pods import with_free_names
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.exit_codes import Verdict
@@ -244,7 +244,7 @@ def _of_manifest(flags: ExplainFlags, given: Given) -> list[tuple[Question, Stan
 def _about_pod(pod: Pod, given: Given, settings: Settings) -> Question:
     """The question about a pod of the cluster, or of the manifest: one that exists keeps what it has."""
     key = (pod.metadata.namespace, pod.metadata.name)
-    if key in given.cluster.pods and MADE_BY not in pod.metadata.annotations:
+    if key in given.cluster.pods and stand_in(pod) is None:
         return about_pod(given.snapshot.pods[key], given.snapshot, exists=True)
     assert given.manifest is not None
     return about_new_pod(pod, given.snapshot, settings, given.manifest.written.get(("Pod", *key)))
@@ -382,7 +382,7 @@ def _noted(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Diagnosis:
     """The diagnosis, with a note where it is about a bare pod that is new, as are others of the manifest."""
     asked = [case.question for case in posed]
     pods = [pod for question in asked if (pod := question.pod) is not None and not (question.exists and pod.node_name)]
-    bare = [pod.key for pod in pods if MADE_BY not in pod.metadata.annotations]
+    bare = [pod.key for pod in pods if stand_in(pod) is None]
     if len(pods) < 2 or f"{diagnosis.namespace}/{diagnosis.name}" not in bare:
         return diagnosis
     return replace(diagnosis, notes=(AskedByItself(), *diagnosis.notes))

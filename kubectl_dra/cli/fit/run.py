@@ -24,7 +24,7 @@ from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.applied_manifest import overlay
 from kubectl_dra.cluster.apply import Server
 from kubectl_dra.cluster.cluster import Cluster
-from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot
+from kubectl_dra.cluster.snapshot import Snapshot, stand_in
 from kubectl_dra.command import CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import FlagValueError, InputError, UsageError
@@ -111,7 +111,7 @@ def _read(flags: FitFlags, connection: ConnectionFlags) -> tuple[list[WorkloadPo
     if not workloads:
         raise InputError(f"{', '.join(flags.manifests)} holds no pod and nothing that makes pods: nothing to place")
     # A pod that stands for those of a workload is none, and has perhaps the name of another one.
-    written = {key: pod for key, pod in manifest.pods.items() if MADE_BY not in pod.metadata.annotations}
+    written = {key: pod for key, pod in manifest.pods.items() if stand_in(pod) is None}
     existing = {key: pod for key, pod in written.items() if key in cluster.pods}
     snapshot = applied(cluster, replace(manifest, pods=existing), flags)
     return workloads, completed_for_new(manifest, snapshot, flags, connection)

@@ -14,7 +14,7 @@ from kubectl_dra.api.labels import InvalidNodeSelector, LabelSelector, requireme
 from kubectl_dra.api.meta import EMPTY, title
 from kubectl_dra.api.nodes import Affinity, PodAffinity
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.snapshot import MADE_BY, Snapshot, WrittenKey
+from kubectl_dra.cluster.snapshot import Snapshot, WrittenKey, stand_in
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.question.resolve import Question, about_pod
 from kubectl_dra.explain.settings import Settings
@@ -68,10 +68,12 @@ def _written_for(question: Question, snapshot: Snapshot) -> Iterator[tuple[Conce
     for key in dict.fromkeys(keys):
         if (raw := snapshot.written.get(key)) is not None:
             yield Concerned(key[0], key[2], key[1]), raw
-    made_by = question.pod.metadata.annotations.get(MADE_BY) if question.pod is not None else None
-    for raw in snapshot.workloads if made_by else ():
+    stands_for = stand_in(question.pod)
+    if stands_for is None:
+        return
+    for raw in snapshot.workloads:
         meta = raw.get("metadata") or EMPTY
-        if title(raw) == made_by and (meta.get("namespace") or space) == space:
+        if title(raw) == stands_for.workload and (meta.get("namespace") or space) == space:
             yield Concerned(raw["kind"], meta.get("name") or "", space), raw
 
 

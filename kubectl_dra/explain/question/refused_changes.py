@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kubectl_dra.api.meta import title
-from kubectl_dra.cluster.snapshot import MADE_BY, RefusedChange, Snapshot
+from kubectl_dra.cluster.snapshot import RefusedChange, Snapshot, stand_in
 from kubectl_dra.explain.question.resolve import Question
 
 _KINDS = {"pod": "Pod", "claim": "ResourceClaim"}
@@ -25,7 +25,9 @@ def refused_changes(question: Question, snapshot: Snapshot) -> Iterator[RefusedC
 
 def _makers(question: Question, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     """The kind and name of the workload of the manifest that makes the pod."""
-    made_by = question.pod.metadata.annotations.get(MADE_BY) if question.pod is not None else None
-    for raw in snapshot.workloads if made_by else ():
-        if title(raw) == made_by:
+    stands_for = stand_in(question.pod)
+    if stands_for is None:
+        return
+    for raw in snapshot.workloads:
+        if title(raw) == stands_for.workload:
             yield raw["kind"], (raw.get("metadata") or {}).get("name") or ""
