@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
 from msgspec.structs import asdict
 
-from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.answer_notes import SearchLimit
-from kubectl_dra.explain.diagnosis import ClaimReport, Diagnosis, Finding
+from kubectl_dra.explain.diagnosis import (
+    ClaimReport,
+    Diagnosis,
+    Finding,
+    NodeGroup,
+    SchedulerMessage,
+    SecondOpinion,
+    Trace,
+    TraceStep,
+)
 from kubectl_dra.explain.overview import Alike, Overview
-from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Subject
 from kubectl_dra.report.explain_commands import Invocation, command, fixes
 from kubectl_dra.report.explain_words import answer, node_groups, overview_answer
+from kubectl_dra.report.funnel_json import filled, funnel_json
 from kubectl_dra.report.json_shapes import (
     SCHEMA_VERSION,
     device_json,
@@ -103,9 +109,9 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
         },
         "causes": [_finding(finding, invocation, ranks.get(id(finding))) for finding in diagnosis.findings],
         "claims": [_claim(claim) for claim in diagnosis.claims],
-        "nodeGroups": [_plain(group) for group in node_groups(diagnosis)],
+        "nodeGroups": [_node_group(group) for group in node_groups(diagnosis)],
         "placements": [placement_json(placement) for placement in diagnosis.placements],
-        "scheduler": _plain(diagnosis.scheduler),
+        "scheduler": [_scheduler_message(said) for said in diagnosis.scheduler],
         **notes_json(diagnosis.notes, invocation.where),
         "undetermined": [written(why) for why in diagnosis.unclear],
         "unread": unread_json((*diagnosis.unclear, *diagnosis.notes)),
@@ -132,9 +138,9 @@ def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
     if diagnosis.elsewhere:
         out["elsewhere"] = written(diagnosis.elsewhere)
     if diagnosis.traces:
-        out["traces"] = _plain(diagnosis.traces)
+        out["traces"] = [_trace(trace) for trace in diagnosis.traces]
     if diagnosis.second_opinion is not None:
-        out["secondOpinion"] = _plain(diagnosis.second_opinion)
+        out["secondOpinion"] = _second_opinion(diagnosis.second_opinion)
     if shown := commands_json(command(diagnosis.next, invocation), where=invocation.where):
         (out["next"],) = shown
     return out
@@ -145,6 +151,7 @@ def _subject(kind: str, namespace: str, name: str) -> dict[str, str]:
 
 
 def _limit(limit: SearchLimit) -> dict[str, Any]:
+    """A limit's code, and its own fields under their names: the limits differ in them."""
     given = asdict(limit)
     counted = {"nodeCount": given.pop("nodes")} if "nodes" in given else {}
     return {"code": limit.CODE, **given, **counted}
@@ -177,40 +184,43 @@ def _claim(claim: ClaimReport) -> dict[str, Any]:
         out["devices"] = [{"request": request, **device_json(device)} for request, device in claim.devices]
     if claim.nodes:
         out["where"] = claim.nodes
-    return {**out, "funnels": [_plain(funnel) for funnel in claim.funnels]}
+    return {**out, "funnels": [funnel_json(funnel) for funnel in claim.funnels]}
 
 
-_PAIRS = {
-    "values": ("value", "deviceCount"),
-    "details": ("reason", "deviceCount"),
-    "reasons": ("reason", "evaluations"),
-}
+def _node_group(group: NodeGroup) -> dict[str, Any]:
+    return filled({"outcome": group.outcome, "reason": written(group.reason), "nodes": [*group.nodes]})
 
 
-def _plain(value: Any, name: str = "") -> Any:
-    if isinstance(value, Phrase | Statement | Joined | Subject):
-        return written(value)
-    if isinstance(value, Struct):
-        out: dict[str, Any] = {}
-        for field, held in asdict(value).items():
-            if isinstance(held, DeviceID):
-                out |= device_json(held)
-            elif field not in _INTERNAL and (held not in ("", None, ()) or field in _KEPT):
-                out[_camel(field)] = _plain(held, field)
-        return out
-    if isinstance(value, tuple):
-        if name in _PAIRS:
-            first, second = _PAIRS[name]
-            return [{first: _plain(key), second: two} for key, two in value]
-        return [item if item.__class__ is str else _plain(item) for item in value]
-    return value.value if isinstance(value, Enum) else value
+def _scheduler_message(said: SchedulerMessage) -> dict[str, Any]:
+    return {
+        **filled({"speaker": said.speaker.value, "source": said.source, "reason": said.reason}),
+        "message": said.message,
+        **filled({"time": said.time}),
+    }
 
 
-# Written even when empty: readers should not have to guess what is always there.
-_KEPT = frozenset(("evidence", "funnels", "stages", "steps", "value", "message", "differ"))
-_INTERNAL = frozenset(("selector", "nearness"))
+def _trace(trace: Trace) -> dict[str, Any]:
+    return {
+        **device_json(trace.device),
+        **filled({"selectorOf": trace.selector_of, "expression": trace.expression, "result": trace.result}),
+        "steps": [_trace_step(step) for step in trace.steps],
+    }
 
 
-def _camel(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(part.capitalize() for part in rest)
+def _trace_step(step: TraceStep) -> dict[str, Any]:
+    return {
+        "offset": step.offset,
+        **filled({"text": step.text}),
+        "value": step.value,
+        "raised": step.raised,
+        "depth": step.depth,
+    }
+
+
+def _second_opinion(opinion: SecondOpinion) -> dict[str, Any]:
+    return {
+        "agree": opinion.agree,
+        "differ": [*opinion.differ],
+        "notComparable": opinion.not_comparable,
+        **filled({"reasons": [{"reason": reason, "evaluations": count} for reason, count in opinion.reasons]}),
+    }
