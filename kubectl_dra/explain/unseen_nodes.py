@@ -1,4 +1,8 @@
-"""Commands about nodes that are only supposed: there is nothing for them to show or to change."""
+"""Commands about nodes that are only supposed: there is nothing for them to show or to change.
+
+They are taken out of a finished diagnosis: a hundred places in causes and remedies name commands, and none of them has
+to know which nodes are real.
+"""
 
 from __future__ import annotations
 
