@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import json
+
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict, Cycle
 from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.pools import SliceIndex
+from kubectl_dra.allocation.result import AllocationResult
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.allocation.state import allocated_state
-from kubectl_dra.api.claims import DeviceClass, ResourceClaim
+from kubectl_dra.api.claims import DeviceClass, DeviceResult, ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.api.slices import ResourceSlice
+from kubectl_dra.api.taints import DeviceToleration
 from kubectl_dra.cel import Environment
 
 JSON = dict[str, Any]
@@ -169,10 +173,39 @@ def cycle(
     )
 
 
+def written(allocation: AllocationResult) -> JSON:
+    """``status.allocation`` as the API server gets it, without empty parts."""
+    parts = {"results": [*map(_result, allocation.results)], "config": [*allocation.config]}
+    out: JSON = {"devices": {name: part for name, part in parts.items() if part}}
+    if allocation.node_selector is not None:
+        out["nodeSelector"] = json.decode(json.encode(allocation.node_selector))
+    return out
+
+
+def _result(result: DeviceResult) -> JSON:
+    driver, pool, device = result.device
+    out: JSON = {"request": result.request, "driver": driver, "pool": pool, "device": device}
+    parts = {
+        "adminAccess": result.admin_access,
+        "tolerations": [*map(_toleration, result.tolerations)],
+        "bindingConditions": [*result.binding_conditions],
+        "bindingFailureConditions": [*result.binding_failure_conditions],
+        "skipNodeOperations": [*result.skip_node_operations],
+        "shareID": result.share_id,
+        "consumedCapacity": {name: str(amount) for name, amount in result.consumed_capacity.items()},
+    }
+    return {**out, **{name: part for name, part in parts.items() if part}}
+
+
+def _toleration(toleration: DeviceToleration) -> JSON:
+    out = {name: value for name in ("key", "operator", "value", "effect") if (value := getattr(toleration, name))}
+    return out if toleration.seconds is None else {**out, "tolerationSeconds": toleration.seconds}
+
+
 def picked(attempt: Attempt) -> list[str] | None:
     """The device names of all results in order, None where nothing was found; raises on an error."""
     if attempt.verdict is AttemptVerdict.ALLOCATED:
-        return [entry["device"] for result in attempt.results for entry in result.devices]
+        return [device.device for device in attempt.devices]
     assert attempt.verdict is AttemptVerdict.REJECTED, attempt.message
     return None
 

@@ -60,7 +60,7 @@ class AttemptVerdict(Enum):
 class Attempt(Struct, frozen=True):
     """The outcome on one node. ``message`` is the scheduler's text for any verdict but ALLOCATED.
 
-    ``results`` holds one allocation per claim, in the order of the claims. ``steps`` counts the devices tried.
+    ``allocations`` has one for each claim, in the order of the claims. ``steps`` counts the devices tried.
     ``would_time_out``: the answer is where the scheduler's search leads, but that search would probably hit the
     scheduler's time-out of 10 s per node first (see ``budgets.SCHEDULER_STEPS``). ``order_decides``: pools
     are tried in random order, and two orders lead to different verdicts; ``fails_in_some_order`` is the error of one.
@@ -69,7 +69,7 @@ class Attempt(Struct, frozen=True):
     node: str
     verdict: AttemptVerdict
     message: str = ""
-    results: tuple[AllocationResult, ...] = ()
+    allocations: tuple[AllocationResult, ...] = ()
     placements: tuple[tuple[PickedDevice, ...], ...] = ()
     error: AllocationError | None = None
     pools: NodePools | None = None
@@ -92,8 +92,7 @@ class Attempt(Struct, frozen=True):
     @property
     def devices(self) -> list[DeviceID]:
         """The devices of all claims, in the order of the results."""
-        devices = (device for result in self.results for device in result.devices)
-        return [DeviceID(device["driver"], device["pool"], device["device"]) for device in devices]
+        return [result.device for allocation in self.allocations for result in allocation.results]
 
 
 class Cycle(Struct):
@@ -262,7 +261,7 @@ class Cycle(Struct):
     ) -> Attempt:
         """What the scheduler writes about the devices, which may be an error."""
         try:
-            results = tuple(
+            allocations = tuple(
                 build_result(claim, placed, node, self.features, self.defects)
                 for claim, placed in zip(claims, placements, strict=True)
             )
@@ -272,7 +271,7 @@ class Cycle(Struct):
             node.name,
             AttemptVerdict.ALLOCATED,
             "",
-            results,
+            allocations,
             placements,
             pools=pools,
             steps=steps,

@@ -1,43 +1,22 @@
-"""What an allocation writes: devices, config and node selector in ``status.allocation``."""
+"""What the scheduler writes in ``status.allocation``: devices, configurations and node selector."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from msgspec import Struct
-
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError
 from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.search_context import PickedDevice
-from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.claims import Allocation, DeviceResult, ResourceClaim
 from kubectl_dra.api.labels import Requirement
 from kubectl_dra.api.nodes import Node, NodeSelector, NodeSelectorTerm
 
 
-class AllocationResult(Struct, frozen=True, gc=False):
-    """An allocation as the API writes it. Share ids are random and appear as ``*``."""
+class AllocationResult(Allocation, frozen=True, gc=False):
+    """An allocation as the scheduler writes it, with its configurations. Share ids are random and appear as ``*``."""
 
-    devices: tuple[dict[str, Any], ...]
-    config: tuple[dict[str, Any], ...]
-    node_selector: NodeSelector | None
-
-    def to_json(self) -> dict[str, Any]:
-        """``status.allocation`` without empty parts."""
-        devices: dict[str, Any] = {}
-        if self.devices:
-            devices["results"] = list(self.devices)
-        if self.config:
-            devices["config"] = list(self.config)
-        out: dict[str, Any] = {"devices": devices}
-        if self.node_selector is not None:
-            out["nodeSelector"] = {"nodeSelectorTerms": [_term(term) for term in self.node_selector.terms]}
-        return out
-
-
-def _term(term: NodeSelectorTerm) -> dict[str, Any]:
-    parts = {"matchExpressions": term.expressions, "matchFields": term.fields}
-    return {name: [requirement.to_json() for requirement in entries] for name, entries in parts.items() if entries}
+    config: tuple[dict[str, Any], ...] = ()
 
 
 def build_result(
@@ -49,36 +28,26 @@ def build_result(
         AllocationError: a device's node selector has more than one term.
     """
     return AllocationResult(
-        devices=tuple(_device(placement, features) for placement in placed),
+        results=tuple(_result(placement, features) for placement in placed),
         config=tuple(_config(claim, placed, defects)),
         node_selector=_node_selector(claim, placed, node),
     )
 
 
-def _device(placement: PickedDevice, features: Features) -> dict[str, Any]:
+def _result(placement: PickedDevice, features: Features) -> DeviceResult:
     spec, candidate = placement.alternative.spec, placement.candidate
-    out: dict[str, Any] = {
-        "request": placement.alternative.result_name,
-        "driver": candidate.id.driver,
-        "pool": candidate.id.pool,
-        "device": candidate.id.device,
-    }
-    if spec.admin_access:
-        out["adminAccess"] = True
-    if spec.tolerations and features.tolerations_in_result:
-        out["tolerations"] = [toleration.to_json() for toleration in spec.tolerations]
-    if features.binding_conditions:
-        if candidate.device.binding_conditions:
-            out["bindingConditions"] = list(candidate.device.binding_conditions)
-        if candidate.device.binding_failure_conditions:
-            out["bindingFailureConditions"] = list(candidate.device.binding_failure_conditions)
-    if candidate.slice.skip_node_operations and features.experimental:
-        out["skipNodeOperations"] = list(candidate.slice.skip_node_operations)
-    if placement.consumed is not None:
-        out["shareID"] = "*"
-        if placement.consumed:
-            out["consumedCapacity"] = {name: str(amount) for name, amount in placement.consumed.items()}
-    return out
+    device, bound = candidate.device, features.binding_conditions
+    return DeviceResult(
+        request=placement.alternative.result_name,
+        device=candidate.id,
+        admin_access=bool(spec.admin_access),
+        share_id="" if placement.consumed is None else "*",
+        consumed_capacity=placement.consumed or {},
+        tolerations=spec.tolerations if features.tolerations_in_result else (),
+        binding_conditions=(device.binding_conditions or ()) if bound else (),
+        binding_failure_conditions=(device.binding_failure_conditions or ()) if bound else (),
+        skip_node_operations=candidate.slice.skip_node_operations if features.experimental else (),
+    )
 
 
 def _config(claim: ResourceClaim, placed: Sequence[PickedDevice], defects: KnownDefects) -> list[dict[str, Any]]:

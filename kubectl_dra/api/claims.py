@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -323,6 +323,11 @@ class ResourceClaim(Struct, frozen=True, gc=False):
     def deallocated(self) -> ResourceClaim:
         """The claim without its devices. The server drops what drivers said of them as well."""
         return replace(self, allocation=None, reserved_for=(), device_statuses=())
+
+
+def devices_of(claims: Iterable[ResourceClaim]) -> Iterator[DeviceID]:
+    """The devices that claims have, in their order."""
+    return (device for claim in claims for device in claim.devices)
 
 
 class ResourceClaimTemplate(Struct, frozen=True, gc=False):

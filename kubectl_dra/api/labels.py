@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from kubectl_dra.api.meta import Wire
 from kubectl_dra.text import some, whole_number
@@ -21,13 +21,6 @@ class Requirement(Wire, frozen=True):
     key: Annotated[str, "key"] = ""
     operator: Annotated[str, "keep"] = ""
     values: Annotated[tuple[str, ...], "value"] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """The API form, without an empty ``values``."""
-        out: dict[str, Any] = {"key": self.key, "operator": self.operator}
-        if self.values:
-            out["values"] = list(self.values)
-        return out
 
     def __str__(self) -> str:
         values = some(self.values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -58,12 +58,6 @@ class DeviceToleration(Struct, frozen=True, gc=False):
             effect=raw.get("effect") or "",
             seconds=int(seconds) if seconds is not None else None,
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """The fields that are set."""
-        texts = {"key": self.key, "operator": self.operator, "value": self.value, "effect": self.effect}
-        out: dict[str, Any] = {name: text for name, text in texts.items() if text}
-        return out if self.seconds is None else {**out, "tolerationSeconds": self.seconds}
 
     def tolerates(self, taint: DeviceTaint) -> bool:
         """Whether this toleration covers the taint: effect, then key, then operator and value."""

@@ -52,47 +52,35 @@ Refusal: TypeAlias = PartOfNode | GateLacking | OfSeveralPods
 """Why a driver is known to refuse a claim."""
 
 
-class Had(NamedTuple):
-    """A device that a claim has on a node, or would get there, for a request."""
-
-    claim: ResourceClaim
-    request: str
-    device: DeviceID
-
-
-def had_by(claims: Iterable[ResourceClaim]) -> list[Had]:
-    """The devices that claims have."""
-    return [Had(claim, result.request, result.device) for claim in claims for result in claim.results]
-
-
 def refusals(
-    had: Sequence[Had], node: str, snapshot: Snapshot, slices: Sequence[ResourceSlice], pod: Pod | None = None
+    claims: Iterable[ResourceClaim],
+    node: str,
+    snapshot: Snapshot,
+    slices: Sequence[ResourceSlice],
+    pod: Pod | None = None,
 ) -> Iterator[Refusal]:
-    """Why drivers refuse what claims have on a node, of a pod if there is one, as far as that is known.
+    """Why drivers refuse what claims have or get on a node, of a pod if there is one, as far as that is known.
 
     ``slices`` are those that may concern the node.
     """
-    claims = {had_device.claim.key: had_device.claim for had_device in had}
+    claims = {claim.key: claim for claim in claims if claim.results}.values()
     if pod is not None:
-        for claim in claims.values():
-            yield from _of_several_pods(
-                claim, [had_device for had_device in had if had_device.claim is claim], node, pod
-            )
-    yield from parts_of_node(((had_device.claim.key, had_device.device) for had_device in had), node, slices)
-    for claim in claims.values() if snapshot.has_plugins else ():
+        for claim in claims:
+            yield from _of_several_pods(claim, node, pod)
+    yield from parts_of_node(((claim.key, device) for claim in claims for device in claim.devices), node, slices)
+    for claim in claims if snapshot.has_plugins else ():
         from kubectl_dra.drivers.needed_gates import gate_off, gates_needed
 
         requests: dict[str, set[str]] = {}
-        for had_device in had:
-            if had_device.claim.key == claim.key:
-                requests.setdefault(had_device.device.driver, set()).add(had_device.request)
+        for result in claim.results:
+            requests.setdefault(result.device.driver, set()).add(result.request)
         for needed in gates_needed(claim, snapshot.classes, requests):
             if gate_off(snapshot, needed.driver, needed.gate, node):
                 yield GateLacking(claim.key, needed.driver, node, needed.gate, needed.needing, needed.device_class)
 
 
-def _of_several_pods(claim: ResourceClaim, had: Sequence[Had], node: str, pod: Pod) -> Iterator[OfSeveralPods]:
-    driver = for_one_pod(had_device.device.driver for had_device in had)
+def _of_several_pods(claim: ResourceClaim, node: str, pod: Pod) -> Iterator[OfSeveralPods]:
+    driver = for_one_pod(device.driver for device in claim.devices)
     meta = pod.metadata
     others = [
         use for use in claim.reserved_for if use.is_pod and not (use.name == meta.name and same_uid(use.uid, meta.uid))

@@ -141,6 +141,11 @@ class Analysis(Struct, frozen=True, dict=True):
             return {}
         return {node.name: self.claims_outcome.try_on(node) for node in self.view.nodes}
 
+    def given_on(self, node: str) -> list[ResourceClaim]:
+        """The claims that need devices, with those that they would get on an eligible node; none if that is open."""
+        there = self.view.node_by_name[node]
+        return self.claims_outcome.devices.given_on(there) if node in self.attempts else []
+
     @cached_property
     def unavailable(self) -> Mapping[str, str]:
         """Nodes where an allocated claim of the question cannot be used, with the claim."""
@@ -215,17 +220,12 @@ class Analysis(Struct, frozen=True, dict=True):
     @cached_property
     def evictions(self) -> Mapping[str, Eviction]:
         """The nodes that accept the pod where it would be evicted because of a device, with what ends it first."""
-        from kubectl_dra.explain.eviction import held, placed
-
         pod = self.pod
         if pod is None or pod.node_name or self.outlook is not Outlook.FITS or self.ends is None:
             return {}
         evictions: dict[str, Eviction] = {}
         for name in self.takers:
-            attempt = self.attempts.get(name)
-            claims = self.claims_outcome.devices.claims_on(self.view.node_by_name[name])
-            given = placed(claims, attempt.results if attempt is not None else ())
-            first = self.ends.first([*held(self.allocated), *given])
+            first = self.ends.first((*self.allocated, *self.given_on(name)))
             if first is not None:
                 evictions[name] = first
         return evictions

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.command import CommandLine
 from kubectl_dra.data.messages import Speaker
@@ -21,7 +22,7 @@ from kubectl_dra.explain.funnel.shown import Funnel
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import ObjectName, Words
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
-from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof
+from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof
 from kubectl_dra.explain.remedies.prove import Change
 
 FactPart: TypeAlias = Words | ObjectName | DeviceID | PoolID | int
@@ -133,7 +134,7 @@ class Finding(Struct, frozen=True):
 class ClaimReport(Struct, frozen=True):
     """One claim of the pod: its origin, its state, and the funnels of its requests.
 
-    ``devices`` are those that it holds, each with the request. ``by_scheduler``: the scheduler makes it, for extended
+    ``devices`` are those that it holds. ``by_scheduler``: the scheduler makes it, for extended
     resources.
     """
 
@@ -141,7 +142,7 @@ class ClaimReport(Struct, frozen=True):
     claim: str
     template: str
     state: Words
-    devices: tuple[tuple[str, DeviceID], ...] = ()
+    devices: tuple[DeviceResult, ...] = ()
     nodes: str = ""
     funnels: tuple[Funnel, ...] = ()
     by_scheduler: bool = False
@@ -163,10 +164,10 @@ class NodeGroup(Struct, frozen=True):
 
 
 class NodeDevices(Struct, frozen=True):
-    """What the claims get on a suitable node, in the order of the results."""
+    """The claims with the devices that they get on a suitable node."""
 
     node: str
-    devices: tuple[PlacedDevice, ...]
+    claims: tuple[ResourceClaim, ...]
 
 
 class Choice(Struct, frozen=True):

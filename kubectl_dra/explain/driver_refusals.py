@@ -7,12 +7,10 @@ from collections.abc import Iterator, Sequence
 from kubectl_dra.api.claims import ALL, ResourceClaim
 from kubectl_dra.drivers.refused_claims import (
     GateLacking,
-    Had,
     PartOfNode,
     Refusal,
     any_of_whole_nodes,
     driver_of_whole_nodes,
-    had_by,
     published_on,
     refusals,
 )
@@ -20,16 +18,15 @@ from kubectl_dra.explain.analysis import Analysis, Outlook
 from kubectl_dra.explain.diagnosis import NodeDevices
 from kubectl_dra.explain.phrase import Phrase
 from kubectl_dra.explain.refusal_words import each_sort, refused
-from kubectl_dra.explain.remedies.proof import got
 
 
 def refused_on(analysis: Analysis, places: Sequence[NodeDevices]) -> Iterator[Refusal]:
     """What drivers refuse of the claims on the nodes that fit; ``places``: what these get there."""
-    held = had_by(analysis.allocated)
-    gets = {place.node: got(place.devices, analysis.claims) for place in places}
+    own = {claim.key for claim in analysis.claims}
+    gets = {place.node: [claim for claim in place.claims if claim.key in own] for place in places}
     gets = gets or {name: [] for name in analysis.takers}
     for name, new in gets.items():
-        yield from _refusals(analysis, [*held, *new], name)
+        yield from _refusals(analysis, [*analysis.allocated, *new], name)
 
 
 def driver_refusals(analysis: Analysis, refused_there: Sequence[Refusal], *, tried: bool) -> Iterator[Phrase]:
@@ -40,7 +37,7 @@ def driver_refusals(analysis: Analysis, refused_there: Sequence[Refusal], *, tri
     pod = analysis.pod
     verb, found = "gets", list(refused_there)
     if pod is not None and pod.node_name:
-        verb, found = "has", list(_refusals(analysis, had_by(analysis.allocated), pod.node_name))
+        verb, found = "has", list(_refusals(analysis, analysis.allocated, pod.node_name))
     elif not found and not (tried and analysis.outlook is Outlook.FITS):
         verb, found = "asks for", [*_asked_gates(analysis)]
         if tried and analysis.outlook is Outlook.FAILS:
@@ -49,9 +46,9 @@ def driver_refusals(analysis: Analysis, refused_there: Sequence[Refusal], *, tri
         yield refused(sort, verb)
 
 
-def _refusals(analysis: Analysis, had: Sequence[Had], node: str) -> Iterator[Refusal]:
+def _refusals(analysis: Analysis, claims: Sequence[ResourceClaim], node: str) -> Iterator[Refusal]:
     slices = analysis.view.cycle.index.candidates(node)
-    yield from refusals(had, node, analysis.snapshot, slices, analysis.pod)
+    yield from refusals(claims, node, analysis.snapshot, slices, analysis.pod)
 
 
 def _asked_gates(analysis: Analysis) -> Iterator[GateLacking]:

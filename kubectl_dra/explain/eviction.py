@@ -13,8 +13,7 @@ from typing import Final, NamedTuple
 
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME
 from kubectl_dra.allocation.features import Features
-from kubectl_dra.allocation.result import AllocationResult
-from kubectl_dra.api.claims import Allocation, DeviceResult, ResourceClaim
+from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.slices import Device, DeviceID, ResourceSlice, newest_slices
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule, seconds_tolerated
 from kubectl_dra.by_identity import ByIdentity
@@ -22,20 +21,6 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import moment, parse
 
 EFFECT: Final = "NoExecute"
-
-
-def placed(claims: Iterable[ResourceClaim], results: Sequence[AllocationResult]) -> Iterator[DeviceResult]:
-    """The devices that a pod would get, but those for extended resources; no results where it gets none."""
-    for claim, result in zip(claims, results, strict=bool(results)):
-        if claim.metadata.name != CLAIM_NAME:
-            yield from Allocation.from_json(result.to_json()).results
-
-
-def held(claims: Iterable[ResourceClaim]) -> Iterator[DeviceResult]:
-    """The devices that claims have."""
-    for claim in claims:
-        if claim.allocation is not None:
-            yield from claim.allocation.results
 
 
 class Eviction(NamedTuple):
@@ -80,8 +65,9 @@ class Evictions:
         """Whether there is any such device."""
         return self._taints.any_with(EFFECT)
 
-    def first(self, results: Iterable[DeviceResult]) -> Eviction | None:
-        """What ends a pod with these devices first; None if it may stay."""
+    def first(self, claims: Iterable[ResourceClaim]) -> Eviction | None:
+        """What ends a pod that has these claims, or gets them, first; None if it may stay."""
+        results = (result for claim in claims if claim.metadata.name != CLAIM_NAME for result in claim.results)
         evictions = [self._of(result, taint) for result in results for taint in self._taints.of(result.device)]
         return min(
             (eviction for eviction in evictions if eviction is not None),

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, TypeGuard
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.claims import devices_of
 from kubectl_dra.api.pod_resources import Amounts, add, pod_requests
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -155,7 +156,7 @@ def _of_nodes(kind: CauseKind) -> bool:
 
 def _resting_on_them(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, settings: Settings) -> Diagnosis:
     """A yes that holds on new nodes alone: with its conditions, or no yes where their driver is broken everywhere."""
-    drivers = sorted({device.device.driver for place in diagnosis.placements for device in place.devices})
+    drivers = sorted({device.driver for place in diagnosis.placements for device in devices_of(place.claims)})
     for driver in drivers:
         if broken := broken_everywhere(driver, snapshot):
             without = replace(settings, new_nodes=(), added=frozenset())

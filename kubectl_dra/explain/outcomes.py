@@ -28,7 +28,6 @@ from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Words, nodes_named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Unresolved
 from kubectl_dra.explain.refusal_words import each_sort, refused
-from kubectl_dra.explain.remedies.proof import placed_devices
 from kubectl_dra.scheduling.gang_scheduling import Placed
 from kubectl_dra.scheduling.profile import Point
 from kubectl_dra.scheduling.reasons import PluginName
@@ -223,31 +222,18 @@ def placements_after_giving_back(analysis: Analysis) -> list[NodeDevices]:
     devices = analysis.last_outcome.chain.devices if analysis.last_outcome is not None else None
     if devices is None:
         return []
-    out: list[NodeDevices] = []
-    for name in analysis.after_giving_back:
-        if (attempt := devices.on(name)) is not None:
-            claims = devices.claims_on(analysis.view.node_by_name[name])
-            out.append(NodeDevices(name, tuple(placed_devices(claims, attempt.results))))
-    return out
+    given = ((name, devices.given_on(analysis.view.node_by_name[name])) for name in analysis.after_giving_back)
+    return [NodeDevices(name, tuple(claims)) for name, claims in given if claims]
 
 
 def placements(analysis: Analysis) -> list[NodeDevices]:
     """What the claims would get, for every node that works."""
-    out: list[NodeDevices] = []
     pod, together = analysis.pod, analysis.together
     if pod is not None and isinstance(together, Placed) and together.nodes.get(pod.key) in analysis.fitting:
         # Each pod of a group gets devices that those before it have left.
-        given = together.given[pod.key]
-        devices = placed_devices(
-            [given_claim.claim for given_claim in given], [given_claim.result for given_claim in given]
-        )
-        return [NodeDevices(together.nodes[pod.key], tuple(devices))]
-    for name in analysis.fitting:
-        if name in analysis.unavailable:
-            continue
-        claims = analysis.claims_outcome.devices.claims_on(analysis.view.node_by_name[name])
-        out.append(NodeDevices(name, tuple(placed_devices(claims, analysis.attempts[name].results))))
-    return out
+        return [NodeDevices(together.nodes[pod.key], tuple(together.given[pod.key]))]
+    nodes = (name for name in analysis.fitting if name not in analysis.unavailable)
+    return [NodeDevices(name, tuple(analysis.given_on(name))) for name in nodes]
 
 
 def claim_report(analysis: Analysis, claim_entry: ClaimEntry, funnels: Sequence[Located]) -> ClaimReport:
@@ -264,7 +250,7 @@ def claim_report(analysis: Analysis, claim_entry: ClaimEntry, funnels: Sequence[
             claim=claim.key,
             template=claim_entry.template,
             state=_reservation(analysis.pod, claim),
-            devices=tuple((result.request, result.device) for result in claim.results),
+            devices=claim.results,
             nodes=str(claim.allocation.node_selector or "all nodes"),
             by_scheduler=made_by_scheduler(claim),
         )

@@ -147,7 +147,7 @@ def _not_starting(analysis: Analysis, verdict: Verdict, places: Sequence[NodeDev
         return not_starting(analysis.snapshot, [(pod.node_name, own)]) or not_prepared(pod, own, analysis.snapshot)
     if verdict is not Verdict.SCHEDULABLE:
         return ()
-    placed = ((place.node, {*own, *(device.device.driver for device in place.devices)}) for place in places)
+    placed = ((place.node, {*own, *drivers_of(place.claims)}) for place in places)
     return not_starting(analysis.snapshot, placed if places else [(name, own) for name in analysis.takers])
 
 

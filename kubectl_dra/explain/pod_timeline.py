@@ -26,7 +26,6 @@ from kubectl_dra.explain.not_starting import not_starting
 from kubectl_dra.explain.phrase import ObjectName, Words, named, nodes_named, say
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.refusal_words import refused
-from kubectl_dra.explain.remedies.proof import got, placed_devices
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.outcome import Outcome
 
@@ -161,9 +160,9 @@ def also_possible(question: Question, snapshot: Snapshot, settings: Settings) ->
 def _refusals(outcome: Outcome, node: str, snapshot: Snapshot) -> Iterator[Refusal]:
     """Why drivers refuse what the pod's claims would get on another node."""
     state = outcome.state.nodes[node]
-    claims = outcome.devices.claims_on(state.node)
-    devices = tuple(placed_devices(claims, outcome.try_on(state.node).results))
-    yield from refusals(got(devices, claims), node, snapshot, outcome.state.cycle.index.candidates(node), outcome.pod)
+    outcome.try_on(state.node)
+    claims = outcome.devices.given_on(state.node)
+    yield from refusals(claims, node, snapshot, outcome.state.cycle.index.candidates(node), outcome.pod)
 
 
 def _gates_unknown(gates: Sequence[GateNeeded], nodes: Sequence[str], snapshot: Snapshot) -> Iterator[Words]:

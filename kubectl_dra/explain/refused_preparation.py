@@ -12,7 +12,7 @@ from kubectl_dra.command import deleting
 from kubectl_dra.data.messages import understood
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.drivers.needed_gates import gate_named
-from kubectl_dra.drivers.refused_claims import PartOfNode, Refusal, had_by, refusals
+from kubectl_dra.drivers.refused_claims import PartOfNode, Refusal, refusals
 from kubectl_dra.explain.diagnosis import Remedy
 from kubectl_dra.explain.driver_words import advice
 from kubectl_dra.explain.phrase import named, say
@@ -21,7 +21,7 @@ from kubectl_dra.explain.refusal_words import mending, without_gate
 
 def refusal(pod: Pod, claims: Sequence[ResourceClaim], drivers: Sequence[str], snapshot: Snapshot) -> Refusal | None:
     """The first reason why one of these drivers refuses what a pod's claims have on its node; None if none is known."""
-    reasons = refusals(had_by(claims), pod.node_name, snapshot, snapshot.slices, pod)
+    reasons = refusals(claims, pod.node_name, snapshot, snapshot.slices, pod)
     return next((reason for reason in reasons if reason.driver in drivers), None)
 
 

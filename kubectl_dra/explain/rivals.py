@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.budgets import RIVALS_STEPS, RIVALS_TRIED, RIVALS_TRIES, RIVALS_WORK, Budget
 from kubectl_dra.allocation.extended_resources import class_by_resource, resources_of
-from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.claims import ResourceClaim, devices_of
 from kubectl_dra.api.pods import Pod, replaced_by
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cluster.cluster import Cluster, key_of
@@ -131,9 +131,7 @@ class Queue:
         if any(named & {pod_claim.claim_name for pod_claim in other.claims} for other in before):
             return False
         homes = {(slice_.pool, slice_.scope.node_name) for slice_ in self._snapshot.slices}
-        pools = {
-            (placed.device.driver, placed.device.pool): at.node for at in diagnosis.placements for placed in at.devices
-        }
+        pools = {device[:2]: at.node for at in diagnosis.placements for device in devices_of(at.claims)}
         return all(node == pools[pool] for pool, node in homes if pool in pools)
 
     def _left(self, pod: Pod, before: tuple[Pod, ...]) -> tuple[Left, tuple[Pod, ...]]:
@@ -217,7 +215,7 @@ class _Wants:
         self._cycle = settings.scheduler.cycle(snapshot)
         self._extended = class_by_resource(snapshot.classes) if self._cycle.features.extended_resources else {}
         self._classes = self._of(question)
-        ids = {placed.device for at in diagnosis.placements for placed in at.devices}
+        ids = {device for at in diagnosis.placements for device in devices_of(at.claims)}
         self._devices = list(_devices(snapshot, ids))[:MAX_DEVICES]
         self._known: dict[str, bool] = {}
 
@@ -287,7 +285,7 @@ def _with_rivals_of_fixes(diagnosis: Diagnosis, pod: Pod, snapshot: Snapshot, se
             cluster = change.made_for_all(cluster, key_of(pod)) if cluster is not None else None
         if cluster is None or proof.beside is not None:
             return proof
-        there, placement = cluster.snapshot, NodeDevices(proof.node, proof.devices)
+        there, placement = cluster.snapshot, NodeDevices(proof.node, proof.claims)
         question = about_pod(there.pods[key_of(pod)], there, exists=True)
         found = Queue(there, settings).rivals(question, replace(diagnosis, placements=(placement,)))
         takers = found.takers if found is not None and found.left is not Left.YES else ()

@@ -13,7 +13,6 @@ from kubectl_dra.allocation.budgets import MOST_SCORED, PLACED_POD, SCORED_PER_S
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Progress
-from kubectl_dra.explain.remedies.proof import PlacedDevice
 from kubectl_dra.fit.pod_factory import Denied, NewPod, denied, ended
 from kubectl_dra.scheduling.binding import Chance, bound, takes_no_pod
 from kubectl_dra.scheduling.default_preemption import Candidate
@@ -49,7 +48,6 @@ class PlacedPod(Struct, frozen=True):
 
     new: NewPod
     node: str
-    devices: tuple[PlacedDevice, ...]
     chosen: Chosen
     evicted: tuple[Pod, ...] = ()
     instead: tuple[str, ...] = ()
@@ -295,7 +293,7 @@ class Placer:
         self._budget.charge(PLACED_POD)
         claims = tuple(_claims(new.pod, self.state))
         others = tuple(name for name in instead if name != node)
-        self.placed_pods.append(PlacedPod(new, node, tuple(_held(claims)), chosen, evicted, others, claims))
+        self.placed_pods.append(PlacedPod(new, node, chosen, evicted, others, claims))
         self._on[node] = self._on.get(node, 0) + 1
 
     def _look_at_volumes(self, outcome: Outcome, node: str) -> None:
@@ -406,13 +404,6 @@ def _claims(pod: Pod, state: ClusterState) -> Iterator[ResourceClaim]:
         claim = state.snapshot.claims.get((pod.metadata.namespace, name))
         if claim is not None:
             yield claim
-
-
-def _held(claims: Iterable[ResourceClaim]) -> Iterator[PlacedDevice]:
-    for claim in claims:
-        for result in claim.results:
-            consumed = {key: str(amount) for key, amount in result.consumed_capacity.items()}
-            yield PlacedDevice(claim.key, result.request, result.device, consumed)
 
 
 def evicted(placed_pods: Iterable[PlacedPod]) -> list[Pod]:

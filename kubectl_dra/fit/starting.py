@@ -6,8 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from kubectl_dra.api.claims import devices_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.drivers.refused_claims import Refusal, had_by, refusals
+from kubectl_dra.drivers.refused_claims import Refusal, refusals
 from kubectl_dra.explain.not_starting import NotStarting, not_starting
 from kubectl_dra.fit.place import PlacedPod
 from kubectl_dra.scheduling.framework import ClusterState
@@ -32,9 +33,9 @@ def starting(placed_pods: Sequence[PlacedPod], snapshot: Snapshot, after: Cluste
     there, refused, lost = {node.node for node in nodes}, list[Refusal](), 0
     for placed_pod in placed_pods:
         slices = after.cycle.index.candidates(placed_pod.node)
-        own = list(refusals(had_by(placed_pod.claims), placed_pod.node, after.snapshot, slices, placed_pod.new.pod))
+        own = list(refusals(placed_pod.claims, placed_pod.node, after.snapshot, slices, placed_pod.new.pod))
         refused += own
-        lost += bool(own or (placed_pod.devices and placed_pod.node in there))
+        lost += bool(own or (any(devices_of(placed_pod.claims)) and placed_pod.node in there))
     return Starting(nodes, tuple(refused), lost, _maybe(placed_pods, snapshot))
 
 
@@ -56,4 +57,4 @@ def _maybe(placed_pods: Sequence[PlacedPod], snapshot: Snapshot) -> tuple[NotSta
 
 
 def _drivers(placed_pod: PlacedPod) -> set[str]:
-    return {held.device.driver for held in placed_pod.devices}
+    return {device.driver for device in devices_of(placed_pod.claims)}

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 from msgspec import Struct
 
 from kubectl_dra.allocation.capacity import ZERO
-from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.claims import ResourceClaim, devices_of
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.by_identity import ByIdentity
@@ -24,7 +24,7 @@ from kubectl_dra.explain.devices.capacity_left import CapacityRoom
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, take_inventory
 from kubectl_dra.explain.devices.wanted import Wanted
-from kubectl_dra.explain.eviction import Evictions, held
+from kubectl_dra.explain.eviction import Evictions
 from kubectl_dra.explain.overview import Alike, Overview, pending
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.scheduler import Scheduler
@@ -251,7 +251,7 @@ def _pods(
         names = ((pod.metadata.namespace, name) for name in pod.claim_names)
         claims = [claim for key in names if (claim := snapshot.claims.get(key)) is not None]
         unhealthy.update(_unhealthy(pod, claims))
-        if possible and not pod.metadata.deletion_timestamp and evictions.first(held(claims)) is not None:
+        if possible and not pod.metadata.deletion_timestamp and evictions.first(claims) is not None:
             evicted[(pod.metadata.namespace,)] += 1
     by_driver: Counter[Labels] = Counter({(driver,): 0 for driver in drivers})
     by_driver.update((driver,) for driver, _, _ in unhealthy)
@@ -263,7 +263,7 @@ def _unhealthy(pod: Pod, claims: Sequence[ResourceClaim]) -> Iterator[tuple[str,
 
     The kubelet calls a device DRIVER/POOL/DEVICE, or by a CDI name that does not say whose it is.
     """
-    drivers = {result.device.driver for result in held(claims)}
+    drivers = {device.driver for device in devices_of(claims)}
     for status in pod.status.container_statuses:
         for device_status in status.allocated_resources_status:
             for resource in device_status.resources:

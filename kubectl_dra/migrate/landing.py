@@ -11,6 +11,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.budgets import of_answer
+from kubectl_dra.api.claims import devices_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.schema import FieldPath
@@ -267,7 +268,7 @@ def _one(
         resources,
         could,
         can,
-        tuple(Landing(node.node, tuple(str(device.device) for device in node.devices)) for node in now.placements),
+        tuple(Landing(node.node, tuple(map(str, devices_of(node.claims)))) for node in now.placements),
         tuple(LostNodes(empty if reason is None else reason, tuple(names)) for reason, names in lost.items()),
         tuple(name for name in can if name not in could),
         now.verdict,

@@ -181,7 +181,7 @@ def _claim(claim: ClaimReport) -> dict[str, Any]:
         out["template"] = claim.template
     out["state"] = written(claim.state)
     if claim.devices:
-        out["devices"] = [{"request": request, **device_json(device)} for request, device in claim.devices]
+        out["devices"] = [{"request": result.request, **device_json(result.device)} for result in claim.devices]
     if claim.nodes:
         out["where"] = claim.nodes
     return {**out, "funnels": [funnel_json(funnel) for funnel in claim.funnels]}

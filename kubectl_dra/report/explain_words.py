@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME
+from kubectl_dra.api.claims import devices_of
 from kubectl_dra.cluster.snapshot import Gap
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.diagnosis import (
@@ -27,7 +28,7 @@ from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.proof import OtherRequest, Proof, Tried
 from kubectl_dra.explain.unread import if_none
 from kubectl_dra.explain.virtual_machines import without_pod
-from kubectl_dra.report.phrases import devices_named, written
+from kubectl_dra.report.phrases import devices_named, shares_of, written
 from kubectl_dra.text import amount, are, ended, some
 
 if TYPE_CHECKING:
@@ -200,7 +201,8 @@ def fix(finding: Finding) -> str:
 
 def proof(proof: Proof, *, short: bool = False) -> str:
     """A proof: on which node it then fits, and unless ``short`` the devices; and what it rests on besides."""
-    devices = f": {devices_named([device.device for device in proof.devices])}" if proof.devices and not short else ""
+    names = [*devices_of(proof.claims)]
+    devices = f": {devices_named(names)}" if names and not short else ""
     then = f"{_WITH[proof.tried].format(request=proof.request)} it fits on {_where(proof)}"
     return f"{then}{devices}{_beside(proof)}{_contested(proof)}{idle(proof.not_starting)}"
 
@@ -293,9 +295,9 @@ def observation(seen: Observation) -> str:
 def placed(placement: NodeDevices) -> str:
     """The devices of each request on a node."""
     devices: dict[str, list[str]] = {}
-    for device in placement.devices:
-        shares = ", ".join(f"{amount} of {name}" for name, amount in device.consumed_capacity.items())
-        devices.setdefault(device.request, []).append(f"{device.device} ({shares})" if shares else str(device.device))
+    for result in (result for claim in placement.claims for result in claim.results):
+        shares = shares_of(result)
+        devices.setdefault(result.request, []).append(f"{result.device} ({shares})" if shares else str(result.device))
     return "; ".join(f"{request}: {', '.join(names)}" for request, names in devices.items())
 
 

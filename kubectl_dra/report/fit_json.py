@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from kubectl_dra.api.claims import devices_of
 from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.command import creating_namespace
 from kubectl_dra.exit_codes import Verdict
@@ -32,6 +33,7 @@ from kubectl_dra.report.fit_words import (
 from kubectl_dra.report.json_shapes import (
     SCHEMA_VERSION,
     device_json,
+    given_json,
     key_json,
     not_starting_json,
     object_json,
@@ -39,7 +41,7 @@ from kubectl_dra.report.json_shapes import (
     refusal_json,
 )
 from kubectl_dra.report.phrases import written
-from kubectl_dra.report.remedy_json import commands_json, notes_json, placed_device_json, unread_json
+from kubectl_dra.report.remedy_json import commands_json, notes_json, unread_json
 
 
 def to_json(answer: FitAnswer, invocation: Invocation) -> dict[str, Any]:
@@ -111,7 +113,7 @@ def _workload(workload: WorkloadFit, invocation: Invocation) -> dict[str, Any]:
             out["rollout"]["maxUnavailable"] = replaced.unavailable
     begin = workload.begin
     if begin.nodes:
-        on = Counter(placed_pod.node for placed_pod in workload.placed_pods if placed_pod.devices)
+        on = Counter(placed_pod.node for placed_pod in workload.placed_pods if any(devices_of(placed_pod.claims)))
         out["notStarting"] = [{**not_starting_json(node), "podCount": on[node.node]} for node in begin.nodes]
     if begin.maybe:
         out["mayNotStart"] = [not_starting_json(node) for node in begin.maybe]
@@ -181,7 +183,7 @@ def _placed_pod(placed_pod: PlacedPod) -> dict[str, Any]:
         "replica": placed_pod.new.ordinal.replica,
         "node": placed_pod.node,
         "choice": placed_pod.chosen.value,
-        "devices": [placed_device_json(device) for device in placed_pod.devices],
+        "devices": given_json(placed_pod.claims),
     }
     if placed_pod.evicted:
         out["evicts"] = [key_json(pod.key) for pod in placed_pod.evicted]

@@ -301,8 +301,9 @@ def places(workload: WorkloadFit) -> list[NodeOfPods]:
     claims: dict[str, dict[DeviceID, list[str]]] = defaultdict(lambda: defaultdict(list))
     for placed_pod in workload.placed_pods:
         pods[placed_pod.node] += 1
-        for device in placed_pod.devices:
-            claims[placed_pod.node][device.device].append(device.claim.rpartition("/")[2])
+        for claim in placed_pod.claims:
+            for device in claim.devices:
+                claims[placed_pod.node][device].append(claim.metadata.name)
     ranked = sorted(pods, key=lambda name: (-pods[name], name))
     return [NodeOfPods(name, pods[name], claims[name]) for name in ranked]
 

@@ -49,7 +49,7 @@ _FALSE: Final = {
 def claim_section(claim: ClaimReport) -> Section:
     origin = f", from template {claim.template}" if claim.template else ""
     name = claim_named(claim.claim) if claim.claim else f'claim of entry "{claim.entry}"'
-    blocks: list[Block] = [prose(f"{request}: {device}") for request, device in claim.devices]
+    blocks: list[Block] = [prose(f"{result.request}: {result.device}") for result in claim.devices]
     if claim.nodes:
         blocks.append(prose(f"usable on: {claim.nodes}"))
     for funnel in claim.funnels:

@@ -6,8 +6,10 @@ A key in the singular is one object (``claim``, ``pod``, ``owner``), its plural 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
+from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.drivers.refused_claims import GateLacking, OfSeveralPods, Refusal
@@ -23,6 +25,18 @@ SCHEMA_VERSION: Final = "5"
 def device_json(device: DeviceID) -> dict[str, str]:
     """A device."""
     return {"driver": device.driver, "pool": device.pool, "device": device.device}
+
+
+def given_json(claims: Iterable[ResourceClaim]) -> list[dict[str, Any]]:
+    """The devices of claims, each with its claim and request, and of a shared one how much of it."""
+    return [_given(claim, result) for claim in claims for result in claim.results]
+
+
+def _given(claim: ResourceClaim, result: DeviceResult) -> dict[str, Any]:
+    out: dict[str, Any] = {"claim": key_json(claim.key), "request": result.request, **device_json(result.device)}
+    if result.consumed_capacity:
+        out["consumedCapacity"] = {name: str(amount) for name, amount in result.consumed_capacity.items()}
+    return out
 
 
 def pool_json(pool: PoolID) -> dict[str, str]:

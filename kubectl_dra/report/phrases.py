@@ -27,6 +27,7 @@ from itertools import islice
 from string import Formatter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kubectl_dra.api.claims import DeviceResult
 from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.kinds import kind_plural
@@ -316,6 +317,11 @@ def devices_named(devices: Sequence[DeviceID], limit: int = _SHOWN) -> str:
         parts += [(f"{pool.driver}/{pool.name}/{name}", count) for name, count in ranges]
     left = sum(count for _, count in parts[limit:])
     return ", ".join(text for text, _ in parts[:limit]) + (f" and {left:,} more" if left else "")
+
+
+def shares_of(result: DeviceResult) -> str:
+    """How much of a shared device a claim has: ``10Gi of memory``."""
+    return ", ".join(f"{amount} of {name}" for name, amount in result.consumed_capacity.items())
 
 
 def names_of_devices(names: Sequence[str], limit: int = _SHOWN) -> str:

@@ -14,12 +14,20 @@ from kubectl_dra.explain.cause_kinds import NextStep
 from kubectl_dra.explain.diagnosis import Evidence, Finding, NodeDevices, Remedy, RemedyPlan
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject, Words
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE
-from kubectl_dra.explain.remedies.proof import ChangeStep, PlacedDevice, Price, Proof, StepHolder, StepTarget, StepValue
+from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, StepHolder, StepTarget, StepValue
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.unread import gaps_of
 from kubectl_dra.report.explain_commands import Invocation, command, making, supposing
 from kubectl_dra.report.explain_words import fix
-from kubectl_dra.report.json_shapes import device_json, key_json, not_starting_json, object_json, owner_json, pool_json
+from kubectl_dra.report.json_shapes import (
+    device_json,
+    given_json,
+    key_json,
+    not_starting_json,
+    object_json,
+    owner_json,
+    pool_json,
+)
 from kubectl_dra.report.phrases import commands_of, fields_of, template_of, written
 from kubectl_dra.report.table import gap_json
 
@@ -141,7 +149,7 @@ def plan_json(plan: RemedyPlan, asked: Invocation, rank: int) -> dict[str, Any]:
 
 def placement_json(placement: NodeDevices) -> dict[str, Any]:
     """What the claims get on a node."""
-    return {"node": placement.node, "devices": [placed_device_json(device) for device in placement.devices]}
+    return {"node": placement.node, "devices": given_json(placement.claims)}
 
 
 def commands_json(*commands: CommandLine | None, where: ClusterFlags) -> list[dict[str, Any]]:
@@ -238,7 +246,7 @@ def _proof(proof: Proof) -> dict[str, Any]:
         out["newNodeLike"] = proof.like
     else:
         out["node"] = proof.node
-        out["devices"] = [placed_device_json(device) for device in proof.devices]
+        out["devices"] = given_json(proof.claims)
     if proof.nodes:
         out["nodes"] = list(proof.nodes)
         out["moreNodesMayFit"] = proof.more
@@ -257,12 +265,4 @@ def _proof(proof: Proof) -> dict[str, Any]:
             out["rivals"] = [key_json(key) for key in beside.rivals]
         if beside.successor:
             out["successorOf"] = beside.successor
-    return out
-
-
-def placed_device_json(device: PlacedDevice) -> dict[str, Any]:
-    """A device that a request of a claim gets, with what it consumes of a shared one."""
-    out: dict[str, Any] = {"claim": key_json(device.claim), "request": device.request, **device_json(device.device)}
-    if device.consumed_capacity:
-        out["consumedCapacity"] = dict(device.consumed_capacity)
     return out

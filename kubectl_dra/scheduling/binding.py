@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.attempt import Attempt
 from kubectl_dra.allocation.budgets import PLACED_POD, Budget
 from kubectl_dra.allocation.features import Features
-from kubectl_dra.api.claims import Allocation, Consumer, ResourceClaim
+from kubectl_dra.api.claims import Consumer, ResourceClaim
 from kubectl_dra.api.pods import ExtendedClaimStatus, Pod
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.time_read import moment
@@ -57,13 +57,10 @@ def _reserved(pod: Pod, node: str, devices: DynamicResources) -> Iterator[Resour
     for claim in devices.claims:
         if claim.allocation is not None and not relation_of(claim, pod, groups=False).listed:
             yield replace(claim, reserved_for=(*claim.reserved_for, user))
-    attempt = devices.on(node)
-    if attempt is None:
-        return
     snapshot = devices.state.snapshot
     stored, now = snapshot.claims, str(moment(snapshot))
-    for claim, result in zip(devices.claims_on(devices.state.nodes[node].node), attempt.results, strict=True):
-        allocation = replace(Allocation.from_json(result.to_json()), timestamp=now)
+    for claim in devices.given_on(devices.state.nodes[node].node):
+        allocation = replace(claim.allocation, timestamp=now) if claim.allocation is not None else None
         reserved = replace(claim, allocation=allocation, reserved_for=(*claim.reserved_for, user))
         if (claim.metadata.namespace, claim.metadata.name) not in stored:
             reserved = replace(reserved, metadata=replace(claim.metadata, name=pod.metadata.name))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.allocation.budgets import Budget, unlimited
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, MADE_FOR_EXTENDED, ExtendedRequests, extended_requests
 from kubectl_dra.allocation.search_context import Observer
 from kubectl_dra.api.behaviour import DEVICE_SCORES, NODE_RESOURCES_OF_DEVICES
-from kubectl_dra.api.claims import DeviceResult, ResourceClaim
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.limits import MAX_CONSUMERS
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod, PodClaim
@@ -209,6 +210,19 @@ class DynamicResources(Plugin):
         """The claims of the pod that need devices, in order, without the one for extended resources."""
         return [claim for claim in self.claims if claim.allocation is None]
 
+    @property
+    def allocated(self) -> list[ResourceClaim]:
+        """The claims of the pod that have devices already."""
+        return [claim for claim in self.claims if claim.allocation is not None]
+
+    def given_on(self, node: Node) -> list[ResourceClaim]:
+        """The claims to allocate on a node, with the devices that the attempt found; none where it found none."""
+        attempt = self.on(node.name)
+        if attempt is None or not attempt.allocations:
+            return []
+        pairs = zip(self.claims_on(node), attempt.allocations, strict=True)
+        return [replace(claim, allocation=allocation) for claim, allocation in pairs]
+
     def claims_on(self, node: Node) -> list[ResourceClaim]:
         """The claims to allocate on a node, including one for the extended resources that the node does not offer."""
         if self.extended is None:
@@ -251,7 +265,8 @@ class DynamicResources(Plugin):
         """
         if not self.takes_of_nodes:
             return NOTHING
-        return taken_on(node, self.pod, self._with_devices(node), self._names, self.cycle.index.by_pool)
+        claims = (*self.allocated, *self.given_on(node))
+        return taken_on(node, self.pod, claims, self._names, self.cycle.index.by_pool)
 
     def _short(self, node: NodeState) -> Rejection | None:
         try:
@@ -263,16 +278,6 @@ class DynamicResources(Plugin):
             return None
         resolvable = all(isinstance(reason, Insufficient) and not reason.never for reason in reasons)
         return Rejection(self.name, reasons, resolvable=resolvable)
-
-    def _with_devices(self, node: Node) -> Iterator[tuple[ResourceClaim, Sequence[DeviceResult]]]:
-        """The claims with their devices on a node."""
-        for claim in self.claims:
-            if claim.allocation is not None:
-                yield claim, claim.allocation.results
-        attempt = self.on(node.name)
-        if attempt is not None:
-            for claim, result in zip(self.claims_on(node), attempt.results, strict=True):
-                yield claim, tuple(map(DeviceResult.from_json, result.devices))
 
     @property
     def _names(self) -> Mapping[str, str]:
@@ -393,12 +398,9 @@ class DynamicResourcesScore(ScorePlugin):
         return share_of_best({node.name: self._preference.get(node.name, 0) for node in self.nodes})
 
 
-def preference(claim: ResourceClaim, requests: Iterable[str]) -> int:
-    """Score of an allocation by the claim's choices: 8 per first subrequest, 7 per second …
-
-    ``requests`` are the requests of its results, ``request/subrequest`` if there are subrequests.
-    """
-    chosen = set(requests)
+def preference(claim: ResourceClaim) -> int:
+    """Score of its allocation by the claim's choices: 8 per first subrequest, 7 per second …"""
+    chosen = {result.request for result in claim.results}
     return sum(
         _MOST_SUBREQUESTS - place
         for request in claim.requests

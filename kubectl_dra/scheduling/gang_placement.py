@@ -8,17 +8,18 @@ that fit until enough do. Sources: schedule_one_podgroup.go and the plugins gang
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.budgets import GANG_STEPS, GANG_TRIES, GANG_WORK, SMALL_GANG_TRIES, SMALL_GANG_WORK, Budget
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.binding import Chance, place
 from kubectl_dra.scheduling.dynamic_resources import ClaimNotCreated, resolve
 from kubectl_dra.scheduling.framework import ClusterState
-from kubectl_dra.scheduling.gang_scheduling import ClaimGiven, Gang, Obstacle, Placed, domains_of
+from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, Placed, domains_of
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.volumes import fully_bound, volume_claims
 
@@ -95,21 +96,12 @@ def _in_domains(
     return [max(tried, key=lambda placed: placed.count, default=nowhere)]
 
 
-def _given(outcome: Outcome, node: str) -> Iterator[ClaimGiven]:
-    """The claims that get devices with the pod, on its node."""
-    devices = outcome.devices
-    attempt = devices.on(node)
-    if attempt is not None:
-        claims = devices.claims_on(outcome.state.nodes[node].node)
-        yield from map(ClaimGiven, claims, attempt.results)
-
-
 def _one_after_another(
     waiting: Sequence[Pod], state: ClusterState, nodes: frozenset[str], budget: Budget, chance: Chance
-) -> tuple[dict[str, str], dict[str, Outcome], dict[str, Sequence[ClaimGiven]]]:
+) -> tuple[dict[str, str], dict[str, Outcome], dict[str, Sequence[ResourceClaim]]]:
     placed: dict[str, str] = {}
     refused: dict[str, Outcome] = {}
-    given: dict[str, Sequence[ClaimGiven]] = {}
+    given: dict[str, Sequence[ResourceClaim]] = {}
     # Those of equal priority go by the time of their first attempt, which is unknown.
     for member in chance.in_order(waiting, lambda pod: -pod.priority):
         outcome, node, state = place(member, state, budget, chance.of, nodes)
@@ -117,5 +109,5 @@ def _one_after_another(
             refused[member.key] = outcome
             continue
         placed[member.key] = node
-        given[member.key] = tuple(_given(outcome, node))
+        given[member.key] = outcome.devices.given_on(outcome.state.nodes[node].node)
     return placed, refused, given

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, structs
 
-from kubectl_dra.allocation.result import AllocationResult
 from kubectl_dra.api.behaviour import GROUP_IN_ONE_CYCLE, GROUP_OF_ONE_PRIORITY
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
@@ -104,20 +103,13 @@ class Obstacle(Enum):
     """Running pods of the group are in no domain of the topology key, or in several."""
 
 
-class ClaimGiven(NamedTuple):
-    """A claim and the devices that it gets."""
-
-    claim: ResourceClaim
-    result: AllocationResult
-
-
 class Placed(Struct, frozen=True):
     """The result for a gang. ``nodes``: where waiting pods are placed, by key. ``bound``: pods that already
     had a node.
 
     ``refused``: the attempts for pods that fit nowhere, in order. ``domain`` is the value of the topology key
     that they share; ``domains`` are those tried. ``alike``: the pod in question gets the same result in whatever order
-    pods of equal priority are tried. ``given`` are the devices that waiting pods get, by key.
+    pods of equal priority are tried. ``given`` are the claims that get devices with waiting pods, by the pods' keys.
     """
 
     gang: Gang
@@ -127,7 +119,7 @@ class Placed(Struct, frozen=True):
     domain: str = ""
     domains: tuple[str, ...] = ()
     alike: bool = True
-    given: Mapping[str, Sequence[ClaimGiven]] = {}
+    given: Mapping[str, Sequence[ResourceClaim]] = {}
 
     @property
     def count(self) -> int:

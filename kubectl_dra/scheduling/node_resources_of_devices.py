@@ -159,7 +159,7 @@ class CannotTell(Exception):
 def taken_on(
     node: Node,
     pod: Pod,
-    claims: Iterable[tuple[ResourceClaim, Sequence[DeviceResult]]],
+    claims: Iterable[ResourceClaim],
     names: Mapping[str, str],
     slices: Slices,
 ) -> Taken:
@@ -177,10 +177,10 @@ def taken_on(
     """
     by_claim: dict[str, NodeResourcesOfClaim] = {}
     counted: list[DeviceID] = []
-    for claim, results in claims:
-        if claim.metadata.name in by_claim or not any(_counts(node, result, slices) for result in results):
+    for claim in claims:
+        if claim.metadata.name in by_claim or not any(_counts(node, result, slices) for result in claim.results):
             continue
-        resources, devices = _of_claim(node, claim, results, slices)
+        resources, devices = _of_claim(node, claim, slices)
         counted.extend(devices)
         if resources.mapping or resources.overhead:
             by_claim[claim.metadata.name] = structs.replace(resources, containers=tuple(_users(pod, claim, names)))
@@ -229,14 +229,12 @@ def _counts(node: Node, result: DeviceResult, slices: Slices) -> bool:
         return False
 
 
-def _of_claim(
-    node: Node, claim: ResourceClaim, results: Sequence[DeviceResult], slices: Slices
-) -> tuple[NodeResourcesOfClaim, list[DeviceID]]:
+def _of_claim(node: Node, claim: ResourceClaim, slices: Slices) -> tuple[NodeResourcesOfClaim, list[DeviceID]]:
     mapped: dict[str, Quantity] = {}
     per_pod: dict[str, Quantity] = {}
     per_container: dict[str, Quantity] = {}
     counted = []
-    for result in results:
+    for result in claim.results:
         for node_resource in _device(node, claim.key, result, slices).node_resources:
             counted.append(result.device)
             if (amount := _mapped(node_resource, claim, result)) is not None:

@@ -189,18 +189,5 @@ def _device_preference(chain: Chain, feasible: Sequence[str]) -> dict[str, int]:
     devices = chain.devices
     if devices is None:
         return {}
-    allocated = sum(
-        preference(claim, (result.request for result in claim.allocation.results))
-        for claim in devices.claims
-        if claim.allocation is not None
-    )
-    out = {}
-    for name in feasible:
-        attempt = devices.on(name)
-        preferred = 0
-        if attempt is not None:
-            claims = devices.claims_on(chain.state.nodes[name].node)
-            for claim, result in zip(claims, attempt.results, strict=True):
-                preferred += preference(claim, (device["request"] for device in result.devices))
-        out[name] = allocated + preferred
-    return out
+    allocated = sum(map(preference, devices.allocated))
+    return {name: allocated + sum(map(preference, devices.given_on(chain.state.nodes[name].node))) for name in feasible}

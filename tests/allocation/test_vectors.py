@@ -23,6 +23,7 @@ from tools.builders import (
     request,
     slice_of,
     sub,
+    written,
 )
 
 
@@ -97,7 +98,7 @@ def test_vn2_node_selectors_merge_into_one_term() -> None:
         ),
     ]
     attempt = allocate(slices, claim(request(count=2)), labels={"z": "a", "y": "1"})
-    assert attempt.results[0].to_json()["nodeSelector"] == {
+    assert written(attempt.allocations[0])["nodeSelector"] == {
         "nodeSelectorTerms": [
             {
                 "matchExpressions": [
@@ -112,7 +113,7 @@ def test_vn2_node_selectors_merge_into_one_term() -> None:
 
 def test_vn3_binds_to_node_pins_the_allocation() -> None:
     attempt = allocate([slice_of(device("d1", bindsToNode=True), allNodes=True)], claim(request()))
-    assert attempt.results[0].to_json()["nodeSelector"] == {
+    assert written(attempt.allocations[0])["nodeSelector"] == {
         "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]
     }
 
@@ -264,14 +265,15 @@ def test_q2_amounts_are_rounded_by_the_policy(
     if consumed is None:
         assert picked(attempt) is None
     else:
-        assert attempt.results[0].devices[0]["consumedCapacity"] == {"m": consumed}
+        assert written(attempt.allocations[0])["devices"]["results"][0]["consumedCapacity"] == {"m": consumed}
 
 
 def test_vd8_an_unrequested_capacity_is_taken_whole() -> None:
     slices = [slice_of(device("d1", multi=True, capacity={"m": {"value": "10"}, "n": {"value": "5"}}))]
     two = (claim(request(m=1), name="x"), claim(request(m=1), name="y"))
     assert picked(allocate(slices, *two)) is None
-    assert allocate(slices, two[0]).results[0].devices[0]["consumedCapacity"] == {"m": "1", "n": "5"}
+    (result,) = allocate(slices, two[0]).allocations[0].results
+    assert {name: str(amount) for name, amount in result.consumed_capacity.items()} == {"m": "1", "n": "5"}
 
 
 def test_vd1_all_on_a_device_used_up_by_the_same_pod() -> None:
@@ -431,7 +433,7 @@ def test_vp_prioritized_lists() -> None:
     slices = [slice_of(*(device(f"d{i:02}") for i in range(50)))]
     listed = claim(first_available("a", sub("x", count=30), sub("y", count=2)), request("b", count=5))
     attempt = allocate(slices, listed)
-    assert [entry["request"] for entry in attempt.results[0].devices] == ["a/y"] * 2 + ["b"] * 5
+    assert [result.request for result in attempt.allocations[0].results] == ["a/y"] * 2 + ["b"] * 5
     too_many = claim(first_available("a", sub("x", count=30), sub("y", count=28)), request("b", count=5))
     assert "number of requested devices 33" in fatal(allocate(slices, too_many))
 
@@ -470,18 +472,18 @@ def test_ve6_config_of_classes_and_claims() -> None:
     slices = [slice_of(device("d1"), device("d2"))]
     config = [{"requests": ["r0", "r1"], "opaque": opaque}, {"requests": ["r0/b"], "opaque": opaque}]
     wanted = claim(first_available("r0", sub("a"), sub("b")), request("r1"), config=config)
-    results = allocate(slices, wanted, class_config=[{"opaque": opaque}]).results
+    results = allocate(slices, wanted, class_config=[{"opaque": opaque}]).allocations
     assert [entry["source"] for entry in results[0].config] == ["FromClass", "FromClaim", "FromClaim"]
     assert results[0].config[0]["requests"] == ["r0/a", "r1"]
     fixed = allocate(
         slices, wanted, class_config=[{"opaque": opaque}], defects=KnownDefects.of_release(Release(1, 37))
-    ).results
+    ).allocations
     assert [("requests" in entry) for entry in fixed[0].config] == [False, False]
 
 
 def test_vp3_a_claim_without_requests_gets_an_empty_result() -> None:
     attempt = allocate([slice_of(device("d1"))], claim())
-    assert attempt.verdict is AttemptVerdict.ALLOCATED and attempt.results[0].to_json() == {"devices": {}}
+    assert attempt.verdict is AttemptVerdict.ALLOCATED and written(attempt.allocations[0]) == {"devices": {}}
 
 
 def test_k5_the_counter_table_of_a_cycle_is_shared_by_nodes() -> None:

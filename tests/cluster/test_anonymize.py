@@ -21,6 +21,7 @@ import kubectl_dra
 from kubectl_dra import api
 from kubectl_dra.api import dra_fields
 from kubectl_dra.api.behaviour import Behaviour
+from kubectl_dra.api.claims import devices_of
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.api.schema import Field
 from kubectl_dra.cli.release import assumed
@@ -71,7 +72,7 @@ def summary(diagnosis: Diagnosis) -> Json:
         ],
         "best": [funnel.best_count for claim in diagnosis.claims for funnel in claim.funnels],
         "nodes": [(group.outcome, len(group.nodes)) for group in diagnosis.nodes],
-        "devices": [len(placement.devices) for placement in diagnosis.placements],
+        "devices": [len([*devices_of(placement.claims)]) for placement in diagnosis.placements],
         "words": [(word.source, word.reason, word.time) for word in diagnosis.scheduler],
         "notes": len(diagnosis.notes),
     }

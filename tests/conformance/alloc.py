@@ -24,6 +24,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.releases import parse_release
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cel import Environment
+from tools.builders import written
 from tools.recorder.recorded import RELEASE, gates, lines
 
 MOST_ORDERS = 120
@@ -104,7 +105,7 @@ def disagreement(attempt: Attempt, expected: dict[str, Any]) -> str:
         return f"expected no allocation, got {attempt.verdict.value} {attempt.message!r} {_json(attempt)}"
     if attempt.verdict is not AttemptVerdict.ALLOCATED:
         return f"expected {results}, got {attempt.verdict.value} {attempt.message!r}"
-    ours = [_normal(result.to_json()) for result in attempt.results]
+    ours = [_normal(written(allocation)) for allocation in attempt.allocations]
     theirs = [_normal(result) for result in results]
     return "" if ours == theirs else f"expected {json.dumps(theirs)}, got {json.dumps(ours)}"
 
@@ -135,7 +136,7 @@ def run(files: list[Path], options: Any = None) -> int:
 
 
 def _json(attempt: Attempt) -> str:
-    return json.dumps([result.to_json() for result in attempt.results])
+    return json.dumps([*map(written, attempt.allocations)])
 
 
 def _normal(result: dict[str, Any]) -> dict[str, Any]:

@@ -85,16 +85,11 @@ def placed(outcome: Outcome, expect: Case) -> str:
     if node not in (best := winner(outcome)).nodes:
         return f"scheduled on {node}, ours would win: {list(best.nodes)}, {best.scores}"
     devices = outcome.chain.devices
-    attempt = devices.on(node) if devices is not None else None
     assert devices is not None
     names = {entry.resource_claim_name: entry.name for entry in outcome.pod.status.resource_claim_statuses}
     names.update((entry.claim_name, entry.name) for entry in outcome.pod.claims if entry.claim_name)
-    ours: dict[str, list[str]] = {}
-    if attempt is not None:
-        claims = devices.claims_on(outcome.chain.state.nodes[node].node)
-        for claim, result in zip(claims, attempt.results, strict=True):
-            found = [f"{entry['driver']}/{entry['pool']}/{entry['device']}" for entry in result.devices]
-            ours[names.get(claim.metadata.name, "")] = found
+    given = devices.given_on(outcome.chain.state.nodes[node].node)
+    ours = {names.get(claim.metadata.name, ""): [*map(str, claim.devices)] for claim in given}
     theirs = expect["allocations"]
     wrong = {name: found for name, found in ours.items() if name and theirs.get(name) != found}
     return f"on {node}: scheduler {theirs}, ours {wrong}" if wrong else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.drivers.refused_claims import OfSeveralPods, had_by, refusals
+from kubectl_dra.drivers.refused_claims import OfSeveralPods, refusals
 from tests.cluster.test_anonymize import built
 
 CLAIM = {
@@ -24,7 +24,6 @@ def test_another_pod_is_one_of_another_name_or_uid(name: str, uid: str, refused:
     """One that was saved without its UID is the consumer of its name."""
     pod = {"metadata": {"name": name, "namespace": "ml", "uid": uid}, "spec": {"containers": []}}
     snapshot = built([CLAIM, {"apiVersion": "v1", "kind": "Pod", **pod}])
-    had = had_by(snapshot.claims.values())
-    told = refusals(had, "n1", snapshot, (), snapshot.pods["ml", name])
+    told = refusals(snapshot.claims.values(), "n1", snapshot, (), snapshot.pods["ml", name])
     found = [refusal for refusal in told if isinstance(refusal, OfSeveralPods)]
     assert bool(found) == refused

@@ -155,7 +155,7 @@ def test_random_clusters(seed: int) -> None:
             expected.message,
             expected.would_time_out,
         ), node.name
-        assert attempt.results == expected.results
+        assert attempt.allocations == expected.allocations
         assert attempt.steps == expected.steps
 
 

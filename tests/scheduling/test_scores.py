@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.claims import Allocation, ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.dynamic_resources import preference
 from kubectl_dra.scheduling.framework import ClusterState, ScorePlugin
@@ -247,9 +248,14 @@ def test_earlier_subrequests_are_preferred() -> None:
             },
         }
     )
-    assert preference(own, ["r/big", "plain"]) == 8
-    assert preference(own, ["r/small", "plain"]) == 7
-    assert preference(own, ["plain"]) == 0
+
+    def preferred(*requests: str) -> int:
+        results = [{"request": request, "driver": "d", "pool": "p", "device": "x"} for request in requests]
+        return preference(replace(own, allocation=Allocation.from_json({"devices": {"results": results}})))
+
+    assert preferred("r/big", "plain") == 8
+    assert preferred("r/small", "plain") == 7
+    assert preferred("plain") == 0
 
 
 def test_the_highest_sum_wins_and_equals_tie() -> None:

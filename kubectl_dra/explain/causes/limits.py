@@ -55,7 +55,7 @@ TOO_MANY_CONFIGS = CauseKind(code="too-many-configs", family=Family.CLAIM, look=
 
 def _overfull(analysis: Analysis) -> Iterator[Finding]:
     attempts = [analysis.attempts[name] for name in analysis.fitting if name not in analysis.unavailable]
-    largest = [max((len(result.config) for result in attempt.results), default=0) for attempt in attempts]
+    largest = [max((len(each.config) for each in attempt.allocations), default=0) for attempt in attempts]
     if analysis.pod is None or not largest or min(largest) <= MAX_CONFIGS:
         return
     most = min(largest)
@@ -101,8 +101,8 @@ def _too_large(analysis: Analysis) -> Iterator[Finding]:
         ]
         text = "claim {claim} fits only with alternatives of more than {most} devices in all"
         keys = {part.key for part in parts}
-        own = tuple(device._replace(claim=claim.key) if device.claim in keys else device for device in proof.devices)
-        how = replace(proof, tried=Tried.CLAIM_PER_REQUEST, devices=own)
+        own = tuple(replace(given, metadata=claim.metadata) if given.key in keys else given for given in proof.claims)
+        how = replace(proof, tried=Tried.CLAIM_PER_REQUEST, claims=own)
         yield Finding(
             TOO_MANY_TOGETHER,
             say(text, claim=claim.key, most=MAX_RESULTS),

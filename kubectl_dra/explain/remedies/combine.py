@@ -149,7 +149,7 @@ def one_more_node(analysis: Analysis) -> RemedyPlan | None:
     for more in islice(with_devices, NODE_KINDS_TRIED):
         change = AddNode(more.like, more)
         if proof := change.made_in(what_if).proof([more.node]):
-            there = replace(proof, node=NEW_NODE, like=more.like, devices=())
+            there = replace(proof, node=NEW_NODE, like=more.like, claims=())
             supposed = WhatIfChange("", WITH_NODE, more.like)
             return RemedyPlan((change,), there, (supposed,), (change.step(what_if),))
     return None

@@ -2,52 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from enum import Enum, IntEnum, auto
 from typing import Final, NamedTuple, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.result import AllocationResult
-from kubectl_dra.api.claims import DeviceConstraint, ResourceClaim
+from kubectl_dra.api.claims import DeviceConstraint, ResourceClaim, devices_of
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.health import DriverState
-from kubectl_dra.drivers.refused_claims import Had
 from kubectl_dra.explain.not_starting import NotStarting, not_starting
 from kubectl_dra.explain.phrase import Words
-
-
-class PlacedDevice(NamedTuple):
-    """A device that a request of a claim gets; for a shared device, how much of each capacity.
-
-    ``claim`` is the claim's key in the form of ``ObjectMeta.key``.
-    """
-
-    claim: str
-    request: str
-    device: DeviceID
-    consumed_capacity: Mapping[str, str] = {}
-
-
-def placed_devices(claims: Sequence[ResourceClaim], results: Sequence[AllocationResult]) -> Iterator[PlacedDevice]:
-    """The devices of claims, in the order of the results; one result per claim."""
-    for claim, result in zip(claims, results, strict=True):
-        for device in result.devices:
-            yield PlacedDevice(
-                claim.key,
-                device["request"],
-                DeviceID(device["driver"], device["pool"], device["device"]),
-                device.get("consumedCapacity", {}),
-            )
-
-
-def got(devices: Sequence[PlacedDevice], claims: Sequence[ResourceClaim]) -> list[Had]:
-    """What these claims get, as drivers judge it."""
-    by_key = {claim.key: claim for claim in claims}
-    return [Had(by_key[device.claim], device.request, device.device) for device in devices if device.claim in by_key]
 
 
 class Tried(Enum):
@@ -89,16 +57,17 @@ class Beside(Struct, frozen=True):
 
 
 class Proof(Struct, frozen=True):
-    """A scheduler's attempt with a change: the first node that then accepts the pod, and the devices there.
+    """A scheduler's attempt with a change: the first node that then accepts the pod, and its claims there.
 
-    ``filters``: a pod was tried, with all filters of the scheduler; otherwise only the allocation of the claims.
-    ``like`` is the node of which a copy was tried; then ``node`` is ``NEW_NODE``. ``request`` is the one that was left
-    out. ``beside`` is what else the pod needs, if anything. ``nodes`` are all that accept it, if they were counted;
-    there may be ``more`` of them. ``not_starting`` are those of them on which pods do not start.
+    ``claims`` are those that get devices, with these. ``filters``: a pod was tried, with all filters of the scheduler;
+    otherwise only the allocation of the claims. ``like`` is the node of which a copy was tried; then ``node`` is
+    ``NEW_NODE``. ``request`` is the one that was left out. ``beside`` is what else the pod needs, if anything.
+    ``nodes`` are all that accept it, if they were counted; there may be ``more`` of them. ``not_starting`` are those of
+    them on which pods do not start.
     """
 
     node: str
-    devices: tuple[PlacedDevice, ...] = ()
+    claims: tuple[ResourceClaim, ...] = ()
     filters: bool = False
     tried: Tried = Tried.CHANGE
     request: str = ""
@@ -212,7 +181,7 @@ def shown_on(
     ``here`` is the cluster with the change, ``real`` as it is: a pod that ends mends no driver. ``held`` are the
     drivers of devices that the pod has already; ``more``: not all nodes were tried.
     """
-    placed = [(proved.node, {*held, *(device.device.driver for device in proved.devices)}) for proved in found]
+    placed = [(proved.node, {*held, *(device.driver for device in devices_of(proved.claims))}) for proved in found]
     mended = {name for name, node in here.nodes.items() if node.ready is not False}
     idle = not_starting(real, placed)
     idle = tuple(node for node in idle if not (node.driver.state is DriverState.NODE_DOWN and node.node in mended))
@@ -221,7 +190,7 @@ def shown_on(
     return replace(
         proof,
         node=first.node,
-        devices=first.devices if first is not found[0] else proof.devices,
+        claims=first.claims if first is not found[0] else proof.claims,
         nodes=tuple(name for name in here.nodes if name in names),
         more=more,
         not_starting=idle,

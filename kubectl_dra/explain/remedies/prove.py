@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
+from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.budgets import (
     COUNTING_NODES_STEPS,
     NODES_COUNTED,
@@ -25,7 +25,7 @@ from kubectl_dra.allocation.extended_resources import CLAIM_NAME
 from kubectl_dra.allocation.features import Features
 from kubectl_dra.allocation.pools import SliceIndex
 from kubectl_dra.allocation.state import allocated_state
-from kubectl_dra.api.claims import DeviceConstraint, DeviceRequest, ResourceClaim
+from kubectl_dra.api.claims import DeviceConstraint, DeviceRequest, ResourceClaim, devices_of
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import ResourceSlice
@@ -44,7 +44,7 @@ from kubectl_dra.explain.remedies.claim_edits import (
     with_request,
     with_selector,
 )
-from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, got, placed_devices, shown_on
+from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, shown_on
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.node_equivalence import judge_at_once
 from kubectl_dra.scheduling.outcome import Outcome
@@ -213,14 +213,12 @@ class WhatIf(Struct, frozen=True, dict=True):
         attempt = outcome.try_on(node)
         if not attempt.certain or self._never_binds(node) or not self._takes(outcome, node):
             return None
-        claims = outcome.devices.claims_on(node)
-        if self._ended_at_once(claims, attempt):
+        claims, state = tuple(outcome.devices.given_on(node)), outcome.state
+        if self._ended_at_once(claims):
             return None
-        devices = tuple(placed_devices(claims, attempt.results))
-        state, had = outcome.state, got(devices, claims)
-        if any(refusals(had, node.name, state.snapshot, state.cycle.index.candidates(node.name))):
+        if any(refusals(claims, node.name, state.snapshot, state.cycle.index.candidates(node.name))):
             return None
-        return Proof(node.name, devices, filters=self.pod is not None)
+        return Proof(node.name, claims, filters=self.pod is not None)
 
     def _tried(self, nodes: Iterable[Node], tries: Budget) -> Iterator[Node]:
         for node in nodes:
@@ -248,7 +246,7 @@ class WhatIf(Struct, frozen=True, dict=True):
         if not found or found[0].node != proof.node:
             # It rests on more than this cluster.
             return proof
-        held = {device.driver for claim in self._held for device in claim.devices}
+        held = {device.driver for device in devices_of(self.outcome.devices.allocated)}
         return shown_on(found, proof, self.cluster.snapshot, real, held, more=tried < len(nodes))
 
     def ends_without_error(self, proof: Proof) -> bool:
@@ -304,28 +302,21 @@ class WhatIf(Struct, frozen=True, dict=True):
         return extended is not None and extended.never_binds(node)
 
     @property
-    def _held(self) -> list[ResourceClaim]:
-        """The claims that have devices already."""
-        return [claim for claim in self.outcome.devices.claims if claim.allocation is not None]
-
-    @property
     def _taken_by_no_pod(self) -> bool:
         """Whether the scheduler fails to add the pod to a claim that has its devices already."""
-        pod = self.pod
-        if pod is None or not self._held:
+        pod, allocated = self.pod, self.outcome.devices.allocated
+        if pod is None or not allocated:
             return False
         from kubectl_dra.scheduling.binding import takes_no_pod
 
-        refusing = (claim for claim in self._held if takes_no_pod(claim, self.outcome.state.cycle.features))
+        refusing = (claim for claim in allocated if takes_no_pod(claim, self.outcome.state.cycle.features))
         return any(not relation_of(claim, pod).listed for claim in refusing)
 
-    def _ended_at_once(self, claims: Sequence[ResourceClaim], attempt: Attempt) -> bool:
-        """Whether the pod would be evicted as soon as it has these devices."""
+    def _ended_at_once(self, claims: Sequence[ResourceClaim]) -> bool:
+        """Whether the pod would be evicted as soon as it has the devices of these claims."""
         if self.ends is None:
             return False
-        from kubectl_dra.explain.eviction import held, placed
-
-        first = self.ends.first([*held(self._held), *placed(claims, attempt.results)])
+        first = self.ends.first((*self.outcome.devices.allocated, *claims))
         return first is not None and not first.seconds
 
     def refusals(self) -> Refusals:

@@ -10,7 +10,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.explain.devices.device_state import DeviceState, NodeMissing, SeenByNoNode, identifying
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.report.devices import plain, state_of, taints_of
-from kubectl_dra.report.phrases import names_of_devices, written
+from kubectl_dra.report.phrases import names_of_devices, shares_of, written
 from kubectl_dra.text import amount, listed, some
 
 GOT, FITS, KEPT, PASSED_OVER = "got", "fits", "kept", "no"
@@ -206,10 +206,8 @@ def _capacity(row: DeviceRow) -> Iterator[str]:
 
 def holder_words(row: DeviceRow, claim: ResourceClaim) -> str:
     """A claim with its consumers and, for a shared device, the capacity of its shares."""
-    shares: list[str] = []
-    for result in claim.results:
-        if result.device == row.id and row.device.allow_multiple_allocations:
-            shares += [f"{amount} of {name}" for name, amount in result.consumed_capacity.items()]
+    results = (result for result in claim.results if result.device == row.id and row.device.allow_multiple_allocations)
+    shares = [shares_of(result) for result in results if result.consumed_capacity]
     return claim_words(claim) + (f" takes {', '.join(shares)}" if shares else "")
 
 

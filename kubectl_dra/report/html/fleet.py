@@ -14,7 +14,7 @@ from kubectl_dra.report.html.lines import Box, Fleet, Line
 from kubectl_dra.report.html.members import members
 from kubectl_dra.report.html.page import Markup, join, tag
 from kubectl_dra.report.html.shares import divided
-from kubectl_dra.report.phrases import written
+from kubectl_dra.report.phrases import shares_of, written
 from kubectl_dra.text import amount, listed
 
 STATE_WORDS = {
@@ -250,13 +250,13 @@ def _got(diagnosis: Diagnosis) -> Mapping[str, str]:
     """The devices that claims have, or would get on a node that works."""
     out: dict[str, str] = {}
     for claim in diagnosis.claims:
-        for request, device in claim.devices:
-            out[str(device)] = f"held by claim {claim.claim or claim.entry} for request {request}"
+        for result in claim.devices:
+            out[str(result.device)] = f"held by claim {claim.claim or claim.entry} for request {result.request}"
     for placement in diagnosis.placements:
-        for placed in placement.devices:
-            shares = ", ".join(f"{part} of {name}" for name, part in placed.consumed_capacity.items())
+        for result in (result for claim in placement.claims for result in claim.results):
+            shares = shares_of(result)
             what = f"gets {shares} of it" if shares else "gets it"
-            out.setdefault(str(placed.device), f"on {placement.node}, request {placed.request} {what}")
+            out.setdefault(str(result.device), f"on {placement.node}, request {result.request} {what}")
     return out
 
 
