@@ -134,8 +134,7 @@ class Finding(Struct, frozen=True):
 class ClaimReport(Struct, frozen=True):
     """One claim of the pod: its origin, its state, and the funnels of its requests.
 
-    ``devices`` are those that it holds. ``by_scheduler``: the scheduler makes it, for extended
-    resources.
+    ``devices`` are those that it holds. ``by_scheduler``: the scheduler makes it, for extended resources.
     """
 
     entry: str

@@ -11,7 +11,6 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.budgets import of_answer
-from kubectl_dra.api.claims import devices_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.schema import FieldPath
@@ -34,7 +33,7 @@ from kubectl_dra.manifests.pod_counts import pods_of_spec
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of, pod_specs
 from kubectl_dra.migrate.device_plugins.asks import extended_amounts
-from kubectl_dra.migrate.model import ClusterHas, Landing, LandingComparison, LostNodes, MigrationReport
+from kubectl_dra.migrate.model import ClusterHas, LandingComparison, LostNodes, MigrationReport
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.phrase import Words
@@ -268,7 +267,7 @@ def _one(
         resources,
         could,
         can,
-        tuple(Landing(node.node, tuple(map(str, devices_of(node.claims)))) for node in now.placements),
+        now.placements,
         tuple(LostNodes(empty if reason is None else reason, tuple(names)) for reason, names in lost.items()),
         tuple(name for name in can if name not in could),
         now.verdict,

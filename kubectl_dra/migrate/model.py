@@ -19,7 +19,7 @@ from kubectl_dra.migrate.codes import Safety
 if TYPE_CHECKING:
     from kubectl_dra.errors import DraError
     from kubectl_dra.exit_codes import Verdict
-    from kubectl_dra.explain.diagnosis import Diagnosis
+    from kubectl_dra.explain.diagnosis import Diagnosis, NodeDevices
     from kubectl_dra.explain.phrase import Words
     from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
@@ -248,13 +248,6 @@ class MigratedFile(NamedTuple):
         return self.changed and self.text is not None and not self.text.before
 
 
-class Landing(NamedTuple):
-    """A node on which the pod fits now, with its devices as ``driver/pool/device``."""
-
-    node: str
-    devices: tuple[str, ...]
-
-
 class LostNodes(NamedTuple):
     """Nodes where the pod could run before and cannot after, for the same reason: the nodes' or the pod's."""
 
@@ -271,7 +264,7 @@ class LandingComparison(NamedTuple):
         before: the nodes on which the scheduler accepts the pod as it was, with nothing in use: by the amounts of
             device plugins, or by devices of a DeviceClass that serves the resource.
         after: the nodes on which it accepts the migrated pod, with nothing in use.
-        landings: the nodes that fit now, with the devices, in the scheduler's order of nodes.
+        landings: the nodes that fit now, with the claims, in the scheduler's order of nodes.
         lost, gained: how ``after`` differs from ``before``.
         verdict: explain's verdict for now.
         answer: explain's diagnosis, None if it can be scheduled; or the error that prevented it.
@@ -286,7 +279,7 @@ class LandingComparison(NamedTuple):
     resources: Mapping[str, int]
     before: tuple[str, ...]
     after: tuple[str, ...]
-    landings: tuple[Landing, ...]
+    landings: tuple[NodeDevices, ...]
     lost: tuple[LostNodes, ...]
     gained: tuple[str, ...]
     verdict: Verdict

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from typing import Any, Final, TextIO
 
+from kubectl_dra.api.claims import devices_of
 from kubectl_dra.errors import DraError
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.phrase import Words
@@ -354,10 +355,8 @@ def _one(out: Painter, comparison: LandingComparison) -> None:
         out.paragraph(f"also on {some(comparison.gained, SHOWN)}", indent="      ")
     if comparison.landings:
         first = comparison.landings[0]
-        out.paragraph(
-            f"now: {amount(len(comparison.landings), 'node')}; on {first.node}: {', '.join(first.devices)}",
-            indent="    ",
-        )
+        devices = ", ".join(map(str, devices_of(first.claims)))
+        out.paragraph(f"now: {amount(len(comparison.landings), 'node')}; on {first.node}: {devices}", indent="    ")
     else:
         out.paragraph(f"now: {comparison.verdict.word}: {_said(comparison.answer)}", indent="    ", style="yellow")
 
@@ -383,7 +382,8 @@ def to_json(compared: Sequence[LandingComparison]) -> list[dict[str, Any]]:
             "after": list(comparison.after),
             "difference": comparison.difference,
             "landings": [
-                {"node": landing.node, "deviceNames": list(landing.devices)} for landing in comparison.landings
+                {"node": landing.node, "deviceNames": [*map(str, devices_of(landing.claims))]}
+                for landing in comparison.landings
             ],
             "lost": [{"reason": _said(lost.reason), "nodes": list(lost.nodes)} for lost in comparison.lost],
             "gained": list(comparison.gained),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.api.claims import devices_of
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.manifests.inputs import Input
@@ -42,9 +43,9 @@ def test_nodes_and_devices() -> None:
     found = one(PLAIN, node("old", 2), node("new"), slice_of("new", 4), node("both", 2), slice_of("both", 2))
     assert found.resources == {"nvidia.com/gpu": 2}
     assert (found.before, found.after, found.difference) == (("old", "both"), ("new", "both"), 0)
-    assert [(landing.node, landing.devices) for landing in found.landings] == [
-        ("new", (f"{DRIVER}/new/gpu-0", f"{DRIVER}/new/gpu-1")),
-        ("both", (f"{DRIVER}/both/gpu-0", f"{DRIVER}/both/gpu-1")),
+    assert [(landing.node, [*map(str, devices_of(landing.claims))]) for landing in found.landings] == [
+        ("new", [f"{DRIVER}/new/gpu-0", f"{DRIVER}/new/gpu-1"]),
+        ("both", [f"{DRIVER}/both/gpu-0", f"{DRIVER}/both/gpu-1"]),
     ]
     assert [lost.nodes for lost in found.lost] == [("old",)] and found.gained == ("new",)
     assert found.verdict is Verdict.SCHEDULABLE

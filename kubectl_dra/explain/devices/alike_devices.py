@@ -49,9 +49,7 @@ def alike_devices(rows: Iterable[DeviceRow]) -> list[AlikeDevices]:
     groups: dict[Hashable, list[DeviceRow]] = {}
     for row in rows:
         groups.setdefault((row.where, row.id.pool, *_likeness(row)), []).append(row)
-    alike = [
-        AlikeDevices((rows[0].where,), model_of(rows[0].device.attributes), tuple(rows)) for rows in groups.values()
-    ]
+    alike = [*map(_group, groups.values())]
     return alike if len(alike) <= FEW else _of_alike_places(alike)
 
 
