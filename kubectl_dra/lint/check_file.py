@@ -136,7 +136,7 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
             items += below
         for item in below:
             for finding in run_rules(rules_for(item, job, "object"), Context(item, job.target), defects):
-                blank = _placeholder(item, finding)
+                blank = placeholder(item, finding)
                 if blank:
                     blanks.setdefault(blank, document.line)
                     continue
@@ -172,7 +172,7 @@ _PLACEHOLDER: Final = re.compile(
 )
 
 
-def _placeholder(item: Item, finding: LintFinding) -> str:
+def placeholder(item: Item, finding: LintFinding) -> str:
     """A value that envsubst or a script fills in later, if the finding concerns one."""
     if finding.code == NamedElsewhere.code:
         return ""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.errors import CompileError
     from kubectl_dra.cel.program import Program
     from kubectl_dra.cluster.snapshot import Gap, Snapshot
+    from kubectl_dra.data.drivers import Driver
     from kubectl_dra.lint.upgrade import Upgrade
 
 _UNSET: Any = object()
@@ -186,6 +187,8 @@ class GivenObjects:
         self._found: dict[tuple[str, str, str], tuple[Item, ...]] = {}
         # The gaps of the cluster because of which a rule could not decide.
         self.unread: Final[dict[Gap, None]] = {}
+        # The known drivers with what devices of the cluster and of the manifests have besides.
+        self.drivers: Final[dict[str, Driver]] = {}
         for item in self.items:
             self._by_kind.setdefault(item.kind, []).append(item)
             if item.owner is None:

@@ -15,7 +15,16 @@ from msgspec.structs import replace
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.lint.accepted import apply
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, classes_not_given, not_given
-from kubectl_dra.lint.check_file import FileResult, Job, check_file, comment_findings, rules_for, run_rules, wanted
+from kubectl_dra.lint.check_file import (
+    FileResult,
+    Job,
+    check_file,
+    comment_findings,
+    placeholder,
+    rules_for,
+    run_rules,
+    wanted,
+)
 from kubectl_dra.lint.context import AssumedCluster, Context, GivenObjects, Item, compile_selector, selector_texts
 from kubectl_dra.lint.finding import SEVERITIES, LintFinding, LocatedFinding, Report, SelectorOpinion
 from kubectl_dra.lint.fixes import UNREADABLE
@@ -293,6 +302,8 @@ def _together(
         rules = rules_for(item, job, "set")
         for finding in run_rules(rules, Context(item, job.target, given), defects) if rules else ():
             about = finding.item or item
+            if placeholder(about, finding):
+                continue
             out.setdefault(about.place.file, []).append(FileAsked(numbers[id(about)], finding.at_home()))
     return out
 

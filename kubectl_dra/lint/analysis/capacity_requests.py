@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cel.columns import Column
-from kubectl_dra.data.drivers import Driver, catalogue
+from kubectl_dra.data.drivers import Driver
 from kubectl_dra.lint.analysis.claim_requests import alternatives
+from kubectl_dra.lint.analysis.published_devices import known_driver
 from kubectl_dra.lint.analysis.selector_targets import kinds_of_class
 from kubectl_dra.lint.context import Context
 from kubectl_dra.manifests.changes import fields_at
@@ -34,7 +35,7 @@ def unknown_capacities(context: Context) -> Iterator[UnknownCapacity]:
         requested = fields_at(alternative.content, "capacity", "requests")
         name = alternative.content.get("deviceClassName")
         kinds = kinds_of_class(context, name) if requested and isinstance(name, str) else None
-        drivers = {kind.driver: catalogue().driver(kind.driver) for kind in kinds or ()}
+        drivers = {kind.driver: known_driver(context, kind.driver) for kind in kinds or ()}
         known = [driver for driver in drivers.values() if driver is not None and driver.complete and driver.capacities]
         if not kinds or len(known) < len(drivers):
             continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -12,8 +11,10 @@ from kubectl_dra.cel import ast, types
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.typed import mistyped
 from kubectl_dra.cel.types import CelType, optional_of
-from kubectl_dra.data.drivers import Attribute, Driver, catalogue
+from kubectl_dra.data.drivers import Attribute, Driver
 from kubectl_dra.lint.analysis.cel_terms import ConstantComparison, column_of, comparisons, constant, scoped
+from kubectl_dra.lint.analysis.published_devices import known_driver
+from kubectl_dra.lint.context import Context
 from kubectl_dra.text import whole_number
 
 if TYPE_CHECKING:
@@ -51,11 +52,11 @@ class MistypedCall(Struct, frozen=True):
         return f"{self.column.id} of {self.driver.name} is {WORDS[self.type]}, and {self.told}"
 
 
-def known_attribute(column: Column | None) -> tuple[Driver, Attribute] | None:
+def known_attribute(context: Context, column: Column | None) -> tuple[Driver, Attribute] | None:
     """An attribute that a known driver publishes."""
     if column is None or column.kind != "attribute":
         return None
-    driver = catalogue().driver(column.domain or "")
+    driver = known_driver(context, column.domain)
     attribute = None if driver is None else driver.attributes.get(column.id or "")
     return None if driver is None or attribute is None else (driver, attribute)
 
@@ -66,14 +67,13 @@ def wrong_constants(comparison: ConstantComparison, attribute: Attribute) -> boo
     return bool(attribute.type) and all(value.type not in fitting for value in comparison.constants)
 
 
-@lru_cache(1024)
-def mistyped_calls(program: Program) -> tuple[MistypedCall, ...]:
+def mistyped_calls(context: Context, program: Program) -> tuple[MistypedCall, ...]:
     """What fails for the types of the attributes that are read, without comparisons with constants."""
     columns: dict[int, tuple[Driver, Column, str]] = {}
     known: dict[int, CelType] = {}
     for node, scope in scoped(program.ast.expression):
         column = column_of(node, scope)
-        found = known_attribute(column)
+        found = known_attribute(context, column)
         if column is not None and found is not None and found[1].type in _TYPES:
             columns[node.id] = (found[0], column, found[1].type)
             if isinstance(node, ast.Call) and node.function == "orValue":
@@ -82,14 +82,14 @@ def mistyped_calls(program: Program) -> tuple[MistypedCall, ...]:
             known[node.id] = optional_of(plain) if program.type_of(node).is_optional else plain
     if not known:
         return ()
-    compared = _compared_wrongly(program)
+    compared = _compared_wrongly(context, program)
     failing = (comparison for comparison in mistyped(program, known, columns) if comparison.node.id not in compared)
     return tuple(_described(comparison.node, comparison.operand, columns, program) for comparison in failing)
 
 
-def _compared_wrongly(program: Program) -> frozenset[int]:
+def _compared_wrongly(context: Context, program: Program) -> frozenset[int]:
     """The comparisons of which it is said that the constant has the wrong type."""
-    known = ((comparison, known_attribute(comparison.column)) for comparison in comparisons(program))
+    known = ((comparison, known_attribute(context, comparison.column)) for comparison in comparisons(program))
     return frozenset(
         comparison.node.id for comparison, found in known if found is not None and wrong_constants(comparison, found[1])
     )

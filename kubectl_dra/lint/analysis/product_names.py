@@ -10,8 +10,9 @@ from msgspec import Struct
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
-from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.cel_terms import column_of, constant, scoped
+from kubectl_dra.lint.analysis.published_devices import known_driver
+from kubectl_dra.lint.context import Context
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program
@@ -50,13 +51,13 @@ class MiscasedPart(Struct, frozen=True):
     spelled: tuple[str, ...]
 
 
-def miscased_parts(program: Program) -> Iterator[MiscasedPart]:
+def miscased_parts(context: Context, program: Program) -> Iterator[MiscasedPart]:
     """The tests of a part of an attribute, such as ``productName.contains("h100")``, that only capitals make false."""
     for node, scope in scoped(program.ast.expression):
         if not isinstance(node, ast.Call) or node.target is None or node.function not in _TESTS:
             continue
         column, value = column_of(node.target, scope), constant(node.arguments[0])
-        driver = catalogue().driver(column.domain or "") if column is not None else None
+        driver = known_driver(context, column.domain) if column is not None else None
         if column is None or driver is None or value is None or value.type != "string" or column.kind != "attribute":
             continue
         attribute = driver.attributes.get(column.id or "")

@@ -13,6 +13,7 @@ from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import CompileError
 from kubectl_dra.data.drivers import Driver, Kind, catalogue
 from kubectl_dra.lint.analysis.possible_results import outcome
+from kubectl_dra.lint.analysis.published_devices import known_driver, known_kinds
 from kubectl_dra.lint.context import (
     AssumedCluster,
     Context,
@@ -167,24 +168,25 @@ def drivers_of(context: Context, name: str) -> tuple[Driver, ...]:
     programs = class_programs(context, name)
     if programs is not None:
         kinds = _admitted(programs)
-        drivers = (catalogue().driver(name) for name in sorted({kind.driver for kind in kinds}))
+        drivers = (known_driver(context, name) for name in sorted({kind.driver for kind in kinds}))
         return tuple(driver for driver in drivers if driver is not None)
-    driver = catalogue().of_class(name)
+    own = catalogue().of_class(name)
+    driver = known_driver(context, own.name) if own is not None else None
     return () if driver is None else (driver,)
 
 
 def _kinds(context: Context, name: str, program: Program) -> tuple[tuple[Kind, ...], bool]:
     known = kinds_of_class(context, name) if name else None
-    return (_kinds_read(program), False) if known is None else (known, bool(known))
+    return (known_kinds(context, _kinds_read(program)), False) if known is None else (known, bool(known))
 
 
 def kinds_of_class(context: Context, name: str) -> tuple[Kind, ...] | None:
     """The kinds of devices of known drivers that a class admits; None if nothing is known of it."""
     own = catalogue().of_class(name)
     if own is not None:
-        return own.kinds_of(name)
+        return known_kinds(context, own.kinds_of(name))
     programs = class_programs(context, name)
-    return None if programs is None else _admitted(programs)
+    return None if programs is None else known_kinds(context, _admitted(programs))
 
 
 @lru_cache(1024)

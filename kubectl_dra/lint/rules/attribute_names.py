@@ -17,7 +17,8 @@ from kubectl_dra.lint.analysis.cel_terms import column_of
 from kubectl_dra.lint.analysis.constraint_attributes import STANDARD_NAMES, named_attributes
 from kubectl_dra.lint.analysis.corrections import spliced
 from kubectl_dra.lint.analysis.memory_amounts import memory_fix
-from kubectl_dra.lint.analysis.possible_results import outcome
+from kubectl_dra.lint.analysis.possible_results import Shape, outcome
+from kubectl_dra.lint.analysis.published_devices import known_driver, published_domains
 from kubectl_dra.lint.analysis.selector_targets import (
     SELECTOR_KINDS,
     Lacking,
@@ -90,6 +91,7 @@ class UnknownAttribute(
     severity="warning",
     kinds=SELECTOR_KINDS,
     fixable="unsafe",
+    scope="set",
     otherwise={"error": "it is known what does this instead, or that nothing does"},
     fixed_where="it is known what to write instead",
 ):
@@ -103,14 +105,13 @@ class UnknownAttribute(
             if column.domain == STANDARD:
                 yield from () if malformed else self._standard(mention)
                 continue
-            driver = catalogue().driver(column.domain or "")
+            driver = known_driver(context, column.domain)
             if driver is None or driver.knows(column):
                 continue
             name, what = column.id or "", column.kind
             message = f"{driver.name} has no {what} {name}"
-            guarded = _is_guarded(mention)
-            behind = "; it is read only where a device has it, which none does" if guarded else ""
-            surely: Severity = "warning" if guarded else "error"
+            behind = _without_harm(context, mention)
+            surely: Severity = "warning" if behind else "error"
             hint = driver.no_equal.get(name)
             if what == "attribute" and name in driver.removed:
                 yield self.finding(mention.path, f"{message}: {driver.removed[name]}{behind}", cel=mention.cel)
@@ -205,6 +206,7 @@ class ClassAsDomain(
                     not near
                     or context.given.classes(domain)
                     or domain in _shared_domains()
+                    or domain in published_domains(context)
                     or not _typo(domain, near[0])
                 ):
                     return None
@@ -230,12 +232,27 @@ class ClassAsDomain(
         )
 
 
-def _is_guarded(mention: Mention) -> bool:
-    """Whether an expression asks first whether a device has the attribute, so that it never ends in an error."""
-    if mention.program is None:
-        return False
-    results, failed = outcome(mention.program.ast.expression, Lacking(mention.column))
-    return not (results.error and any(read.column == mention.column for read in failed))
+def _without_harm(context: Context, mention: Mention) -> str:
+    """Why an expression never ends in an error though no device has the attribute, as a clause; empty if it does."""
+    program, column = mention.program, mention.column
+    if program is None:
+        return ""
+    lacking = Lacking(column, column.domain)
+    target = next((each for each in asked(context) if each.selector.path == mention.path), None)
+    if _fails(program, lacking, column) and not (
+        target is not None and target.sure and not any(_fails(program, kind, column) for kind in target.kinds)
+    ):
+        return ""
+    _, failed = outcome(program.ast.expression, lacking)
+    if any(read.column == column for read in failed):
+        return "; the rest of the expression decides without it: this term says nothing"
+    return "; it is read only where a device has it, which none does"
+
+
+def _fails(program: Program, shape: Shape, column: Column) -> bool:
+    """Whether the expression can end in an error on such a device because it reads the column."""
+    results, failed = outcome(program.ast.expression, shape)
+    return results.error and any(read.column == column for read in failed)
 
 
 def _domain_literals(program: Program, domain: str) -> tuple[ast.Expression, ...]:

@@ -17,6 +17,7 @@ from kubectl_dra.lint.analysis.cel_terms import comparisons
 from kubectl_dra.lint.analysis.claim_requests import alternatives
 from kubectl_dra.lint.analysis.corrections import parsed
 from kubectl_dra.lint.analysis.domain_keys import meant_keys
+from kubectl_dra.lint.analysis.published_devices import known_driver
 from kubectl_dra.lint.analysis.selector_targets import (
     SELECTOR_KINDS,
     AskedSelector,
@@ -293,7 +294,7 @@ class NotOnClass(
             if target.of_class or not target.sure:
                 continue
             for column in columns(target.program):
-                driver = catalogue().driver(column.domain or "")
+                driver = known_driver(context, column.domain)
                 kinds = [kind for kind in target.kinds if driver is not None and kind.driver == driver.name]
                 if driver is None or not kinds or not driver.knows(column) or not driver.complete:
                     continue
@@ -319,6 +320,7 @@ class MigProfile(
     name="mig-profile",
     severity="error",
     kinds=SELECTOR_KINDS,
+    scope="set",
     otherwise={"warning": "it is written like a profile but is not a known one"},
 ):
     """A MIG profile that does not exist."""
@@ -326,7 +328,7 @@ class MigProfile(
     def check(self, context: Context) -> Iterator[LintFinding]:
         for target in asked(context):
             for comparison in comparisons(target.program):
-                driver = catalogue().driver(comparison.column.domain or "")
+                driver = known_driver(context, comparison.column.domain)
                 if driver is None or driver.mig_pattern is None or comparison.operator not in ("==", "in"):
                     continue
                 attribute = driver.attributes.get(comparison.column.id or "")
@@ -353,6 +355,8 @@ class MigProfile(
 def profile_problem(driver: Driver, text: str) -> tuple[str, Sequence[str], bool] | None:
     """What is wrong with a MIG profile, those it may mean, and whether that is certain; None for a known one."""
     assert driver.mig_pattern is not None
+    if text in driver.mig_profiles:
+        return None
     if driver.mig_pattern.fullmatch(text):
         # Compute instances and media extensions belong to a profile that is in the list.
         base = text.rpartition("c.")[2].partition("+")[0].removesuffix("-me")
@@ -405,7 +409,12 @@ class DomainAndName(
 
 
 class UnknownTaint(
-    Rule, code="DRA607", name="unknown-taint", severity="info", kinds=("ResourceClaim", "ResourceClaimTemplate")
+    Rule,
+    code="DRA607",
+    name="unknown-taint",
+    severity="info",
+    kinds=("ResourceClaim", "ResourceClaimTemplate"),
+    scope="set",
 ):
     """A toleration of a taint that the driver never sets."""
 
@@ -413,7 +422,7 @@ class UnknownTaint(
         for alternative in alternatives(context):
             for index, toleration in enumerate(items(alternative.content, "tolerations")):
                 key = str(toleration.get("key") or "")
-                driver = catalogue().driver(key.partition("/")[0])
+                driver = known_driver(context, key.partition("/")[0])
                 if driver is None or not driver.taints or key in driver.taints:
                     continue
                 yield self.finding(

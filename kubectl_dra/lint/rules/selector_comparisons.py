@@ -23,6 +23,7 @@ from kubectl_dra.lint.analysis.mistyped_calls import (
     wrong_constants,
 )
 from kubectl_dra.lint.analysis.product_names import MiscasedPart, common_part, miscased_parts
+from kubectl_dra.lint.analysis.published_devices import known_driver, published_amounts
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, read_text
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
@@ -46,6 +47,7 @@ class NeverTrue(
     severity="error",
     kinds=SELECTOR_KINDS,
     fixable="unsafe",
+    scope="set",
     otherwise={"warning": "no known product has this name, or a list has other values that are right"},
     fixed_where="one value of the right type, or one known name, can be meant",
 ):
@@ -54,7 +56,7 @@ class NeverTrue(
     def check(self, context: Context) -> Iterator[LintFinding]:
         for target in asked(context):
             for comparison in comparisons(target.program):
-                known = known_attribute(comparison.column)
+                known = known_attribute(context, comparison.column)
                 if known is None:
                     continue
                 driver, attribute = known
@@ -63,7 +65,7 @@ class NeverTrue(
                     yield finding
                 elif attribute.type == "string" and comparison.operator in ("==", "in"):
                     yield from self._values(target, comparison, driver, attribute)
-            for part in miscased_parts(target.program):
+            for part in miscased_parts(context, target.program):
                 yield self._part(target, part)
 
     def _part(self, target: AskedSelector, part: MiscasedPart) -> LintFinding:
@@ -162,7 +164,13 @@ class NeverTrue(
 
 
 class QuantityEquality(
-    Rule, code="DRA214", name="quantity-equality", severity="warning", kinds=SELECTOR_KINDS, fixable="unsafe"
+    Rule,
+    code="DRA214",
+    name="quantity-equality",
+    severity="warning",
+    kinds=SELECTOR_KINDS,
+    fixable="unsafe",
+    scope="set",
 ):
     """A measured capacity that must equal a round quantity."""
 
@@ -172,10 +180,13 @@ class QuantityEquality(
                 column, value = comparison.column, comparison.constants[0]
                 if column.kind != "capacity" or comparison.operator not in ("==", "in") or value.type != "quantity":
                     continue
-                driver = catalogue().driver(column.domain or "")
+                driver = known_driver(context, column.domain)
                 facts = driver.capacities.get(column.id or "") if driver is not None else None
                 decimal = value.text[-1:] in ("k", "M", "G", "T", "P", "E")
                 if not (facts or {}).get("measured") and not (facts is None and decimal):
+                    continue
+                amounts = published_amounts(context, column)
+                if any(each == value.value for each in amounts):
                     continue
                 example = (facts or {}).get("example")
                 shown = f", for example {example}" if example else ""
@@ -195,9 +206,9 @@ class QuantityEquality(
                     ),
                     cel=(comparison.node.start, comparison.node.end),
                 )
-            yield from self._more_than_sold(target)
+            yield from self._more_than_sold(context, target)
 
-    def _more_than_sold(self, target: AskedSelector) -> Iterator[LintFinding]:
+    def _more_than_sold(self, context: Context, target: AskedSelector) -> Iterator[LintFinding]:
         """A product whose name has a size, beside as much memory as only the size itself would be."""
         terms = demands(target.program)
         sizes = {
@@ -207,12 +218,14 @@ class QuantityEquality(
             if term.operator == "==" and _names_products(term.column)
         }
         for term in terms:
-            value = term.constants[0]
+            value, seen = term.constants[0], published_amounts(context, term.column)
             if term.operator not in (">=", ">") or not is_measured(term.column) or value.type != "quantity":
                 continue
             for domain, size in sizes:
                 least = published(size)
                 if domain != term.column.domain or not least.why or value.value < Quantity.parse(size):
+                    continue
+                if any(amount >= value.value for amount in seen):
                     continue
                 new = f'{read_text(term.column)}.compareTo(quantity("{least.amount}")) {term.operator} 0'
                 yield self.finding(
@@ -349,6 +362,7 @@ class ConstantFails(
     name="constant-fails",
     severity="error",
     kinds=SELECTOR_KINDS,
+    scope="set",
     fixable="unsafe",
     fixed_where="one other text can be meant",
 ):
@@ -363,7 +377,7 @@ class ConstantFails(
                     fix=_fix(target, constant),
                     cel=(constant.start, constant.end),
                 )
-            for call in mistyped_calls(target.program):
+            for call in mistyped_calls(context, target.program):
                 yield self.finding(
                     target.selector.path,
                     f"{call.reason}: this is an error on every device that has the attribute",

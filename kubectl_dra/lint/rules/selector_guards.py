@@ -13,6 +13,7 @@ from kubectl_dra.data.drivers import Kind, catalogue
 from kubectl_dra.lint.analysis.cluster_devices import reads_without_error
 from kubectl_dra.lint.analysis.corrections import STRINGS, spliced
 from kubectl_dra.lint.analysis.possible_results import Read, outcome
+from kubectl_dra.lint.analysis.published_devices import known_driver
 from kubectl_dra.lint.analysis.selector_targets import (
     SELECTOR_KINDS,
     AskedSelector,
@@ -47,7 +48,7 @@ class UnguardedAttribute(
         for target in asked(context):
             if reads_without_error(context, target):
                 continue
-            for column, reads, reason, proven in _unguarded(target):
+            for column, reads, reason, proven in _unguarded(context, target):
                 if catalogue().driver(column.domain or "") is None and drivers_of(context, column.domain or ""):
                     # It is the name of a class, so no device has it, and a guard would hide that.
                     continue
@@ -106,6 +107,7 @@ class BareAttribute(
     name="bare-attribute",
     severity="warning",
     kinds=SELECTOR_KINDS,
+    scope="set",
     otherwise={"error": "the attribute is known not to be a bool"},
 ):
     """A selector that is an attribute, not a comparison."""
@@ -116,7 +118,7 @@ class BareAttribute(
                 continue
             root = _result(target.program.ast.expression)
             column = _column_of(root)
-            driver = catalogue().driver(column.domain or "") if column is not None else None
+            driver = known_driver(context, column.domain) if column is not None else None
             known = driver.attributes.get(column.id or "") if driver is not None and column is not None else None
             if known is not None and known.type == "bool":
                 continue
@@ -130,14 +132,14 @@ class BareAttribute(
             )
 
 
-def _unguarded(target: AskedSelector) -> Iterator[tuple[Column, list[Read], str, bool]]:
+def _unguarded(context: Context, target: AskedSelector) -> Iterator[tuple[Column, list[Read], str, bool]]:
     """Columns that some device may lack although the expression needs them, where they are read, and who
     lacks them.
 
     The last is whether the driver has devices that never have the column.
     """
     for column in columns(target.program):
-        lacking = _lacking(target, column)
+        lacking = _lacking(context, target, column)
         if lacking is None:
             continue
         reads = _reads(target, Lacking(column), column)
@@ -150,12 +152,12 @@ def _unguarded(target: AskedSelector) -> Iterator[tuple[Column, list[Read], str,
             yield column, reads, "and a device without it aborts the allocation", False
 
 
-def _lacking(target: AskedSelector, column: Column) -> list[Kind] | None:
+def _lacking(context: Context, target: AskedSelector, column: Column) -> list[Kind] | None:
     """The kinds of device that may lack the column: empty if nothing is known, None if it is always there.
 
     Also None if the driver does not know the name at all, which other rules report.
     """
-    driver = catalogue().driver(column.domain or "")
+    driver = known_driver(context, column.domain)
     if driver is not None and not driver.knows(column) and (driver.complete or column.id in driver.instead):
         return None
     if "/" in (column.domain or ""):

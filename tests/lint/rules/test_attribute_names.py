@@ -111,3 +111,23 @@ def test_what_is_guarded_is_no_error_on_every_device(expression: str, guarded: b
     (found,) = findings(GUARDED.replace("EXPRESSION", expression), "DRA601")
     assert found.severity == ("warning" if guarded else "error")
     assert ("it is read only where a device has it, which none does" in found.message) is guarded
+
+
+@pytest.mark.parametrize(
+    ("expression", "decided"),
+    [
+        (f'{READ}.model == "H100" || device.driver == "gpu.nvidia.com"', True),
+        (f'device.driver == "gpu.nvidia.com" || {READ}.model == "H100"', True),
+        (f'device.driver == "another.example.com" && {READ}.model == "H100"', True),
+        (f'device.driver == "another.example.com" ? {READ}.model == "H100" : true', True),
+        (f'{READ}.model == "H100" || {READ}.architecture == "Hopper"', False),
+        (f'device.driver == "gpu.nvidia.com" && {READ}.model == "H100"', False),
+        (f'device.driver == "gpu.nvidia.com" ? {READ}.model == "H100" : true', False),
+    ],
+)
+def test_an_error_that_the_rest_decides_without_is_no_error(expression: str, decided: bool) -> None:
+    text = CLAIM.replace("CLASS", "gpu.nvidia.com").replace(
+        "count: 2", f"count: 2, selectors: [{{cel: {{expression: '{expression}'}}}}]"
+    )
+    found = next(each for each in findings(text.replace("NAME", "a.b/c"), "DRA601") if "model" in each.message)
+    assert found.severity == ("warning" if decided else "error")
