@@ -279,7 +279,7 @@ def _not_given(given: GivenObjects, target: AssumedCluster) -> Iterator[str]:
     for item in given.of_kind("Pod"):
         for used in not_given(Context(item, target, given)):
             yield f"{used.kind} {f'{item.namespace}/' if item.namespace else ''}{used.target}"
-    for kind in CLAIM_KINDS:
+    for kind in (*CLAIM_KINDS, "Pod"):
         for item in given.of_kind(kind):
             for name in classes_not_given(Context(item, target, given)):
                 yield f"DeviceClass {name}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.extended_resources import (
     CLAIM_NAME,
+    IMPLICIT_PREFIX,
     MADE_FOR_EXTENDED,
     amount_of,
     class_by_resource,
@@ -24,6 +25,7 @@ from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.node_reasons import ResourceShort
 from kubectl_dra.explain.outcomes import choice
 from kubectl_dra.explain.phrase import ObjectName, Subject, say, subject
+from kubectl_dra.text import edit_distance, nearest
 
 STALE_CLAIM = CauseKind(code="extended-resource-claim-stale", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES)
 
@@ -140,6 +142,7 @@ def _unserved(analysis: Analysis) -> Iterator[Finding]:
                 UNBACKED,
                 say("no node offers {resource} by a device plugin, and no DeviceClass names it", resource=resource),
                 (nowhere, Evidence("DeviceClasses", "spec.extendedResourceName", have)),
+                _name_meant(resource, classes, backed),
             )
         elif not analysis.view.cycle.features.extended_resources:
             yield Finding(
@@ -168,6 +171,17 @@ def _unserved(analysis: Analysis) -> Iterator[Finding]:
                     )
                 ),
             )
+
+
+def _name_meant(resource: str, classes: Iterable[str], offered: Iterable[str]) -> Remedy | None:
+    """To ask by the name that is nearly the same, of a class or of a resource that a class offers."""
+    near: Iterable[str]
+    if resource.startswith(IMPLICIT_PREFIX):
+        near = [f"{IMPLICIT_PREFIX}{name}" for name in nearest(resource.removeprefix(IMPLICIT_PREFIX), classes, 1)]
+    else:
+        near = [name for name in offered if edit_distance(resource, name, 2) is not None][:1]
+    text = "Write {near} if that is meant. If not: {fix}"
+    return next((Remedy(say(text, near=name, fix=UNBACKED.fix)) for name in near), None)
 
 
 def _not_eligible(analysis: Analysis) -> Iterator[Finding]:

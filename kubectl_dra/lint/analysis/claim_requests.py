@@ -13,6 +13,7 @@ from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.schema import Field, FieldPath
 from kubectl_dra.command import kubectl
 from kubectl_dra.data.drivers import Driver, catalogue
+from kubectl_dra.lint.analysis.extended_requests import extended_requests
 from kubectl_dra.lint.analysis.selector_targets import drivers_of
 from kubectl_dra.lint.context import Context, Item, items, once
 from kubectl_dra.lint.finding import Fix
@@ -246,8 +247,9 @@ def not_given(context: Context) -> Iterator[Reference]:
 
 
 def classes_not_given(context: Context) -> Iterator[str]:
-    """The classes of a claim or template that are not among the files, and that no known driver brings."""
-    for name in claim_classes(context.item):
+    """The classes of a claim, template or pod that are not among the files, and that no known driver brings."""
+    of_pod = extended_requests(context.raw.get("spec")) if context.item.kind == "Pod" else ()
+    for name in (*claim_classes(context.item), *filter(None, (each.device_class for each in of_pod))):
         if not context.given.classes(name) and catalogue().of_class(name) is None:
             yield name
 

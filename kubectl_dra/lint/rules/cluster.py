@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kubectl_dra.allocation.extended_resources import IMPLICIT_PREFIX
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, references
 from kubectl_dra.lint.analysis.cluster_devices import evaluated, hidden, of_class
+from kubectl_dra.lint.analysis.extended_requests import extended_requests
 from kubectl_dra.lint.analysis.kustomized import has_old_name
 from kubectl_dra.lint.analysis.selector_targets import class_programs, columns, read_text
 from kubectl_dra.lint.context import Context, items
@@ -23,10 +25,17 @@ from kubectl_dra.text import nearest
 if TYPE_CHECKING:
     from kubectl_dra.api.slices import Device
     from kubectl_dra.cel.program import Program
+    from kubectl_dra.cluster.snapshot import Snapshot
 
 
 class MissingClass(
-    Rule, code="DRA421", name="class-not-in-cluster", severity="error", kinds=CLAIM_KINDS, scope="set", fixable="unsafe"
+    Rule,
+    code="DRA421",
+    name="class-not-in-cluster",
+    severity="error",
+    kinds=(*CLAIM_KINDS, "Pod"),
+    scope="set",
+    fixable="unsafe",
 ):
     """A class that the cluster does not have."""
 
@@ -36,17 +45,28 @@ class MissingClass(
             return
         for alternative in alternatives(context):
             name = alternative.content.get("deviceClassName")
-            if not isinstance(name, str) or not name or name in snapshot.classes or context.given.classes(name):
-                continue
-            if has_old_name(context, "DeviceClass", name) or hidden(context, "DeviceClass"):
+            if not isinstance(name, str) or not name or not self._lacks(context, snapshot, name):
                 continue
             near = nearest(name, snapshot.classes, 1)
             path = (*alternative.path, "deviceClassName")
-            yield self.finding(
-                path,
-                f"the cluster has no DeviceClass {name}; it has {', '.join(sorted(snapshot.classes)) or 'none'}",
-                fix=Fix(f"Did you mean {near[0]}?", (Set(path, near[0]),), "unsafe") if near else None,
-            )
+            fix = Fix(f"Did you mean {near[0]}?", (Set(path, near[0]),), "unsafe") if near else None
+            yield self.finding(path, _no_class(snapshot, name), fix=fix)
+        for request in extended_requests(context.raw.get("spec")) if context.item.kind == "Pod" else ():
+            name = request.device_class
+            if not name or not self._lacks(context, snapshot, name):
+                continue
+            near = tuple(f"{IMPLICIT_PREFIX}{each}" for each in nearest(name, snapshot.classes, 1))
+            fix = request.renamed(f"Did you mean {near[0]}?", near[0]) if near else None
+            yield self.finding(request.path, _no_class(snapshot, name), fix=fix, on_key=True)
+
+    def _lacks(self, context: Context, snapshot: Snapshot, name: str) -> bool:
+        if name in snapshot.classes or context.given.classes(name):
+            return False
+        return not has_old_name(context, "DeviceClass", name) and not hidden(context, "DeviceClass")
+
+
+def _no_class(snapshot: Snapshot, name: str) -> str:
+    return f"the cluster has no DeviceClass {name}; it has {', '.join(sorted(snapshot.classes)) or 'none'}"
 
 
 class ReferenceMissing(

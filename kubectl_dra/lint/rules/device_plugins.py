@@ -8,11 +8,12 @@ from typing import Any
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.claim_requests import drivers_of_claim, migrate, references, speaks_of_network
+from kubectl_dra.lint.analysis.extended_requests import extended_requests, offered
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Delete, Rename, fields_at
-from kubectl_dra.manifests.workloads import SINGLE_CONTAINERS, known_kind
+from kubectl_dra.manifests.workloads import known_kind
 from kubectl_dra.text import whole_number, with_article
 
 
@@ -80,7 +81,7 @@ class PluginResource(
         names, signs = set[str](), _signs(context.raw)
         for path, name, amount in _plugin_requests(spec):
             driver = _plugin_of(name, signs)
-            if driver is None or driver in claimed or name in names or _is_offered(context, name):
+            if driver is None or driver in claimed or name in names or name in offered(context):
                 continue
             names.add(name)
             instead = _or_a_class(context, name, driver)
@@ -100,19 +101,9 @@ class PluginResource(
 
 def _plugin_requests(spec: Any) -> Iterator[tuple[FieldPath, str, Any]]:
     """Every limit of a pod's containers that is not zero: path, name, amount."""
-    holders: list[tuple[FieldPath, Mapping[str, Any]]] = [
-        ((list_name, index), container)
-        for list_name in ("initContainers", "containers")
-        for index, container in enumerate(items(spec, list_name))
-    ]
-    if isinstance(spec, dict):
-        holders += [
-            ((key,), spec[key]) for key in SINGLE_CONTAINERS.keys() & spec.keys() if isinstance(spec[key], dict)
-        ]
-    for place, container in holders:
-        for name, amount in fields_at(container, "resources", "limits").items():
-            if str(amount) != "0":
-                yield ("spec", *place, "resources", "limits", name), str(name), amount
+    for each in extended_requests(spec):
+        if each.path[-2] == "limits":
+            yield each.path, each.name, each.amount
 
 
 def _or_a_class(context: Context, resource: str, name: str) -> str:
@@ -123,17 +114,6 @@ def _or_a_class(context: Context, resource: str, name: str) -> str:
     if driver is not None and driver.offers(resource):
         return "; the newest release of that driver can serve it, too, if a DeviceClass has it as extendedResourceName"
     return ", unless a DeviceClass has it as extendedResourceName"
-
-
-def _is_offered(context: Context, resource: str) -> bool:
-    """Whether a class, given here or in the cluster, offers its devices as the extended resource."""
-    given = context.given.of_kind("DeviceClass")
-    if any(item.spec_field("extendedResourceName") == resource for item in given):
-        return True
-    snapshot = context.snapshot
-    return snapshot is not None and any(
-        device_class.extended_resource_name == resource for device_class in snapshot.classes.values()
-    )
 
 
 class VisibleDevices(
