@@ -43,7 +43,7 @@ def findings(text: str, release: str = "1.37") -> tuple[LocatedFinding, ...]:
             CLAIM
             % ("v1", "exactly: {deviceClassName: gpu.nvidia.com, count: 2}", NAMED % "gpu.nvidia.com/nvswitch-domain"),
             "1.37",
-            "DRA601",
+            "DRA104",
         ),
         (
             CLAIM % ("v1beta2", "exactly: {deviceClassName: a, capacity: {requests: {m: 1Gi}}}", ""),

@@ -43,6 +43,8 @@ def attribute_fix(context: Context, path: FieldPath, name: str) -> Fix | None:
     if not slash:
         return domain_fix(context, path, name) if name else None
     driver = catalogue().driver(domain)
+    if driver is not None and (hint := driver.no_equal.get(short)):
+        return Fix(f"Leave it out: {hint}.")
     camel = _JOINED.sub(lambda match: match[1].upper(), short)
     known = [f"{STANDARD}/{attribute}" for attribute in STANDARD_NAMES] if domain == STANDARD else []
     known += _written(driver) if driver is not None else ()

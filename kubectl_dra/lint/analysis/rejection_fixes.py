@@ -17,6 +17,7 @@ from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.lint.analysis.constraint_attributes import attribute_fix
 from kubectl_dra.lint.analysis.corrections import cheaper, device_requests, expression_remedy, meant_name
 from kubectl_dra.lint.analysis.foreign_shapes import real_version, version_fix
+from kubectl_dra.lint.analysis.quota_keys import key_fix
 from kubectl_dra.lint.analysis.workload_selectors import selector_fix
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import AsWritten, Fix, Safety
@@ -115,6 +116,8 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
     if violation.rule == "constraint-attribute-format":
         name = value_at(context.raw, path)
         return attribute_fix(context, path, name) if isinstance(name, str) else None
+    if violation.rule == "quota-key":
+        return key_fix(context.raw, path)
     if violation.rule == "ext-resource-limit":
         return _limit(context.raw, violation)
     if fix := selector_fix(context.raw, violation):

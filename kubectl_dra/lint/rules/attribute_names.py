@@ -100,10 +100,11 @@ class UnknownAttribute(
     def check(self, context: Context) -> Iterator[LintFinding]:
         for mention in mentions(context):
             column = mention.column
-            # What no attribute can be called is refused by the API server: only what is known of it is told.
-            malformed = mention.program is None and not _NAME.fullmatch(column.id or "")
+            if mention.program is None and not _NAME.fullmatch(column.id or ""):
+                # What no attribute can be called is refused by the API server.
+                continue
             if column.domain == STANDARD:
-                yield from () if malformed else self._standard(mention)
+                yield from self._standard(mention)
                 continue
             driver = known_driver(context, column.domain)
             if driver is None or driver.knows(column):
@@ -126,8 +127,6 @@ class UnknownAttribute(
                     cel=mention.cel,
                     severity=surely if driver.complete else "warning",
                 )
-            elif malformed:
-                continue
             elif not driver.complete and (slip := _misspelled(driver, column)):
                 text = f"{message} that is known{behind}"
                 yield self._told(mention, text, _meaning(mention, slip), "warning", f"{what} {slip}")

@@ -9,10 +9,11 @@ from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.analysis.claim_requests import drivers_of_claim, migrate, references, speaks_of_network
 from kubectl_dra.lint.analysis.extended_requests import extended_requests, offered
+from kubectl_dra.lint.analysis.quota_keys import key_fix, key_problem
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import ANY_KIND, Rule
-from kubectl_dra.manifests.changes import Delete, Rename, fields_at
+from kubectl_dra.manifests.changes import Delete, fields_at
 from kubectl_dra.manifests.workloads import known_kind
 from kubectl_dra.text import whole_number, with_article
 
@@ -180,45 +181,13 @@ class QuotaKey(
     def check(self, context: Context) -> Iterator[LintFinding]:
         hard = fields_at(context.item.raw, "spec", "hard")
         for key in hard:
-            problem = _quota_problem(str(key))
-            if problem is None:
+            problem = key_problem(str(key))
+            # Without a slash the API server refuses it.
+            if problem is None or "/" not in str(key):
                 continue
-            message, right = problem
             path: FieldPath = ("spec", "hard", key)
-            changes = (Rename(path, right),) if right and right not in hard else ()
-            fix = Fix(f"Write {right}", changes, "unsafe" if changes else "none") if right else None
-            yield self.finding(path, f"{key} counts nothing: {message}", fix=fix, on_key=True)
-
-
-def _quota_problem(key: str) -> tuple[str, str] | None:
-    """Why a quota key counts nothing, and the intended key; None for a key that counts or does not concern DRA."""
-    devices = ".deviceclass.resource.k8s.io/devices"
-    if key.endswith(devices):
-        return None
-    prefix, _, name = key.partition("/")
-    if prefix == "count":
-        for plural in ("resourceclaims", "resourceclaimtemplates"):
-            if name == plural or (name.startswith(f"{plural}.") and name != f"{plural}.resource.k8s.io"):
-                return f"{plural} are in the group resource.k8s.io", f"count/{plural}.resource.k8s.io"
-        if name in ("deviceclasses.resource.k8s.io", "resourceslices.resource.k8s.io"):
-            return "a quota applies to a namespace, and these objects have none", ""
-        return None
-    if prefix == "limits.deviceclass.resource.kubernetes.io":
-        return "quotas count extended resources by requests", f"requests.deviceclass.resource.kubernetes.io/{name}"
-    if prefix == "deviceclass.resource.kubernetes.io":
-        return "the key of an extended resource begins with requests.", f"requests.{key}"
-    if prefix.startswith("limits.") and "." in prefix.removeprefix("limits.") and "kubernetes.io" not in prefix:
-        return "quotas count extended resources by requests", f"requests.{key.removeprefix('limits.')}"
-    if prefix.endswith(("resource.k8s.io", "resource.kubernetes.io")) and not prefix.startswith("requests."):
-        owner = prefix.removesuffix(".resource.k8s.io").removesuffix(".resource.kubernetes.io")
-        owner = owner.removesuffix(".deviceclass").removesuffix(".deviceclasses")
-        if owner and owner != prefix and owner not in ("deviceclass", "resourceclaims", "resourceclaimtemplates"):
-            return (
-                "the devices of a class are counted by CLASS.deviceclass.resource.k8s.io/devices",
-                f"{owner}{devices}",
-            )
-        return "it is not a key of dynamic resource allocation", ""
-    return None
+            fix = key_fix(context.raw, path)
+            yield self.finding(path, f"{key} counts nothing: {problem.why}", fix=fix, on_key=True)
 
 
 def _plugin_of(resource: str, signs: Set[str]) -> str | None:

@@ -70,7 +70,7 @@ class ServerRule(Rule):
             violation.message,
             fix=remedy(context, violation) or _hinted(context, violation),
             cel=cel,
-            on_key=violation.rule == "unknown-field",
+            on_key=violation.rule in ("unknown-field", "quota-key"),
             field=violation.field,
             detail=violation.rule,
         )
@@ -103,8 +103,16 @@ def _one_for_each_place(violations: Sequence[Violation]) -> Iterable[Violation]:
     for violation in violations:
         place = (violation.path, violation.field, violation.rule, violation.cel_offset)
         known = places.get(place)
-        places[place] = violation if known is None else replace(known, message=f"{known.message}; {violation.message}")
+        joined = violation if known is None else replace(known, message=_joined(known.message, violation.message))
+        places[place] = joined
     return places.values()
+
+
+def _joined(first: str, second: str) -> str:
+    """Two messages about one value, which is told once."""
+    value, quote, rest = second.rpartition("' ")
+    same = quote and first.startswith(f"{value}{quote}")
+    return f"{first}; it {rest}" if same else f"{first}; {second}"
 
 
 @once
@@ -175,10 +183,9 @@ class Invalid(
     fixable="unsafe",
     reasons=("Invalid", "TypeInvalid"),
     fixed_where=(
-        "the value is one letter or two from a known name, an attribute lacks only its domain, or labels have to match "
-        "a selector"
+        "the value is one letter or two from a known name, an attribute lacks only its domain, labels have to match "
+        "a selector, or it is known what a quota's key means"
     ),
-    told_by=("DRA601",),
 ):
     """A value that the server's validation refuses."""
 

@@ -40,6 +40,22 @@ def test_a_proposed_name_is_what_the_fix_writes(name: str, advice: str) -> None:
     assert [getattr(change, "value", "") for change in found.changes] == [advice.split()[-1].rstrip("?")]
 
 
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        (
+            "gpu.nvidia.com/numa-node",
+            "Write resource.kubernetes.io/pcieRoot, the nearest that earlier releases publish",
+        ),
+        ("gpu.nvidia.com/nvswitch-domain", "Leave it out: the driver publishes no NVLink domain"),
+    ],
+)
+def test_what_is_known_of_a_name_that_the_server_refuses_is_its_advice(name: str, advice: str) -> None:
+    (found,) = findings(CLAIM.replace("NAME", name).replace("CLASS", "gpu.nvidia.com"), "DRA104,DRA601")
+    assert found.code == "DRA104"
+    assert found.advice.startswith(advice)
+
+
 def test_a_name_that_nobody_knows_gets_no_invented_domain() -> None:
     found = of("colour", "accelerator")
     assert found.advice.startswith("Put a domain before it: the driver's, or resource.kubernetes.io for pcieRoot")
