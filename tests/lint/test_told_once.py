@@ -74,3 +74,35 @@ def test_that_a_version_is_not_served_stands_before_that_it_is_deprecated() -> N
     assert found.message == (
         "1.37 does not serve resource.k8s.io/v1beta1 by default, only v1; it is deprecated since 1.35 and gone in 1.38"
     )
+
+
+SHARED = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: gpu}
+spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: a}}]}}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: gpu2}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: a}}]}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: d}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: d}}
+  template:
+    metadata: {labels: {app: d}}
+    spec:
+      containers: [{name: c, image: x, resources: {claims: [{name: gpu}]}}]
+      resourceClaims: [{name: gpu, resourceClaimName: gpu}]
+"""
+
+
+def test_a_template_named_as_a_claim_is_told_once() -> None:
+    case = Case("", "", {"fail": SHARED})
+    report = lint(inputs(case, SHARED), job(case), 1)
+    assert [found.code for found in report.findings] == ["DRA403"]
+    assert report.not_given == ("DeviceClass a",)

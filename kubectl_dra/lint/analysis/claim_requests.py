@@ -241,7 +241,9 @@ def drivers_of_claim(context: Context, reference: Reference) -> tuple[Driver, ..
 def not_given(context: Context) -> Iterator[Reference]:
     """The pod's references to claims and templates that are not among the files, and that none of them makes."""
     for reference in references(context):
-        given = context.given.find(reference.kind, reference.target, context.item.namespace)
+        # A template named as a claim is there, and so is the reverse: DRA403.
+        kinds = REFERENCES.values()
+        given = any(context.given.find(kind, reference.target, context.item.namespace) for kind in kinds)
         if not given and not _made_by_compute_domain(context, reference):
             yield reference
 

@@ -25,6 +25,7 @@ class MissingName(
     kinds=("Pod", *CLAIM_KINDS),
     scope="set",
     fixable="unsafe",
+    told_by=("DRA403",),
 ):
     """A name that nearly matches another object."""
 

@@ -120,6 +120,7 @@ class SharedClaim(
     kinds=("Pod",),
     scope="set",
     otherwise={"error": "the driver gives the devices of a claim to one pod"},
+    told_by=("DRA403",),
 ):
     """One claim shared by all pods of a workload."""
 
