@@ -11,6 +11,7 @@ from kubectl_dra.api.releases import (
     GROUP,
     LIFECYCLES,
     MODELLED,
+    Lifecycle,
     Release,
     default_version,
     gate_default,
@@ -125,7 +126,7 @@ class NotServed(
     Rule,
     code="DRA503",
     name="version-not-served-by-default",
-    severity="warning",
+    severity="error",
     kinds=ANY_KIND,
     fixable="safe",
     otherwise={"info": "the release serves no version of it by default"},
@@ -136,16 +137,25 @@ class NotServed(
     def check(self, context: Context) -> Iterator[LintFinding]:
         item, release = context.item, context.release
         life = lifecycle(item.version, item.kind) if item.is_dra else None
-        if life is None or not life.exists(release) or life.served_by_default(release) or life.is_deprecated(release):
+        if life is None or not life.exists(release) or life.served_by_default(release):
             return
         better = default_version(item.kind, release)
+        if not better and life.is_deprecated(release):
+            # Where every version has to be asked for, that it goes away is the news: DRA504.
+            return
+        going = f"; it is {_going(life)}" if life.is_deprecated(release) else ""
         yield self.finding(
             ("apiVersion",),
             f"{release} does not serve {item.api_version} by default"
-            + (f", only {better}" if better else f": it needs --runtime-config={item.api_version}=true"),
+            + (f", only {better}{going}" if better else f": it needs --runtime-config={item.api_version}=true"),
             fix=_move(context, better) if better else None,
             severity=None if better else "info",
         )
+
+
+def _going(life: Lifecycle) -> str:
+    """Since when a version is deprecated, and when it is gone."""
+    return f"deprecated since 1.{life.deprecated}" + (f" and gone in 1.{life.removed}" if life.removed else "")
 
 
 class Deprecated(
@@ -154,8 +164,6 @@ class Deprecated(
     name="version-deprecated",
     severity="warning",
     kinds=ANY_KIND,
-    fixable="safe",
-    fixed_where=_SAME_SHAPE,
 ):
     """A version that is going away."""
 
@@ -164,17 +172,14 @@ class Deprecated(
         life = lifecycle(item.version, item.kind) if item.is_dra else None
         if life is None or not life.exists(release) or not life.is_deprecated(release):
             return
+        if default_version(item.kind, release) and not life.served_by_default(release):
+            # That it is not there at all matters more: DRA503.
+            return
         better = next(iter(versions_of(item.kind, release)))
-        going = f"deprecated since 1.{life.deprecated}"
-        going += f" and gone in 1.{life.removed}" if life.removed else ""
-        default = default_version(item.kind, release)
-        told = f"{item.api_version} {item.kind} is {going}"
-        if default and not life.served_by_default(release):
-            # That it is not there at all matters more.
-            told = f"{release} does not serve {item.api_version} by default, only {default}; it is {going}"
+        needs = f"; {release} serves it only with --runtime-config={item.api_version}=true"
         yield self.finding(
             ("apiVersion",),
-            told,
+            f"{item.api_version} {item.kind} is {_going(life)}{'' if life.served_by_default(release) else needs}",
             fix=_move(context, better) if better != item.version else None,
         )
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import LocatedFinding
-from tests.lint.support import findings
+from kubectl_dra.manifests.inputs import Input
+from tests.lint.support import findings, job
 
 CLAIM = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "gpus"}}
 
@@ -119,7 +121,30 @@ def test_a_classic_template_and_class() -> None:
 
 def test_versions_of_another_shape_are_migrated_by_command() -> None:
     text = "apiVersion: resource.k8s.io/v1beta1\nkind: DeviceClass\nmetadata: {name: a}\nspec: {}\n"
-    assert only(text, "DRA504").advised.endswith("To see the result: kubectl dra migrate f.yaml")
+    assert only(text, "DRA503").advised.endswith("To see the result: kubectl dra migrate f.yaml")
+
+
+TAINT_RULE = """\
+apiVersion: resource.k8s.io/v1alpha3
+kind: DeviceTaintRule
+metadata: {name: r}
+spec: {deviceSelector: {driver: a.example.com}, taint: {key: a/b, effect: NoExecute}}
+"""
+ASKED_FOR = "--runtime-config=resource.k8s.io/v1alpha3=true"
+
+
+@pytest.mark.parametrize(
+    ("minor", "code", "severity", "told"),
+    [
+        (35, "DRA503", "info", f"1.35 does not serve resource.k8s.io/v1alpha3 by default: it needs {ASKED_FOR}"),
+        (36, "DRA504", "warning", f"deprecated since 1.36 and gone in 1.39; 1.36 serves it only with {ASKED_FOR}"),
+        (37, "DRA503", "error", "by default, only v1; it is deprecated since 1.36 and gone in 1.39"),
+    ],
+)
+def test_what_is_not_served_by_default_is_said_so(minor: int, code: str, severity: str, told: str) -> None:
+    found = lint([Input("f.yaml", True, TAINT_RULE.encode())], job("DRA503,DRA504", minor), 1).findings
+    assert [(each.code, each.severity) for each in found] == [(code, severity)]
+    assert found[0].message.endswith(told)
 
 
 FLAT_CLAIM = """\
