@@ -118,6 +118,11 @@ class LocatedFinding(Struct, frozen=True):
         return "none" if self.obstacle else self.safety
 
     @property
+    def told(self) -> str:
+        """The message for those who show no field: the API server's own say what is wrong with one, not with which."""
+        return f"{self.field}: {self.message}" if self.detail and self.field else self.message
+
+    @property
     def advised(self) -> str:
         """The advice with its command, for those who show both as one text."""
         return f"{self.advice} {self.command}" if self.command else self.advice

@@ -297,7 +297,7 @@ def _diagnostic(finding: LocatedFinding, document: TextDocument) -> lsp.Diagnost
     advice = f"\n{finding.advised}" if finding.advice else ""
     return lsp.Diagnostic(
         range=_at(document, place),
-        message=f"{finding.message}{advice}",
+        message=f"{finding.told}{advice}",
         severity=_SEVERITY[finding.severity],
         code=finding.code,
         code_description=lsp.CodeDescription(f"{DOCS}/rules/{finding.code}.md"),

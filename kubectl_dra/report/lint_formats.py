@@ -109,7 +109,7 @@ def _command(finding: LocatedFinding) -> str:
     if finding.line == finding.end_line:
         properties |= {"col": str(finding.column), "endColumn": str(finding.end_column)}
     properties["title"] = f"{finding.code} {words_of(finding.code).name}"
-    text = finding.message + (f"\n{finding.advised}" if finding.advice else "")
+    text = finding.told + (f"\n{finding.advised}" if finding.advice else "")
     if finding.object:
         text = f"{finding.object}: {text}"
     written = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
@@ -166,7 +166,7 @@ def _case(stream: TextIO, file: str, title: str, findings: list[LocatedFinding])
     stream.write(">\n")
     failing = [finding for finding in findings if _fails(finding)]
     if failing:
-        message = failing[0].message if len(failing) == 1 else f"{len(failing)} findings"
+        message = failing[0].told if len(failing) == 1 else f"{len(failing)} findings"
         kind = failing[0].code if len({finding.code for finding in failing}) == 1 else "findings"
         stream.write(f"      <failure type={_attribute(kind)} message={_attribute(message)}>")
         stream.write(_text("\n".join(one_line(_line(finding)) for finding in failing)))
@@ -292,7 +292,7 @@ def _problem(severity: str) -> str:
 
 
 def _result(finding: LocatedFinding, indices: Mapping[str, int], seen: Counter[str]) -> dict[str, Any]:
-    text = finding.message
+    text = finding.told
     if finding.advice:
         text += f"\n{finding.advised}"
     logical = ".".join(part for part in (finding.object, finding.field) if part)

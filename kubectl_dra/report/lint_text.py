@@ -61,7 +61,7 @@ def write_concise(report: Report, stream: TextIO | None = None) -> None:
     out = Painter(stream or sys.stdout, "never")
     for finding in report.findings:
         place = f"{finding.file}:{finding.line}:{finding.column}"
-        out.write(f"{place}: {finding.severity} {finding.code} {finding.message}{_FLAGS[finding.promised]}")
+        out.write(f"{place}: {finding.severity} {finding.code} {finding.told}{_FLAGS[finding.promised]}")
     out.write(summary(report))
 
 

@@ -23,6 +23,16 @@ def test_a_diff_is_printed_in_one_form_only(dra: Dra, output: str) -> None:
     assert ran == Ran(2, "", f"error: --diff prints a diff, not {output}: leave one of the two out\n")
 
 
+def test_what_the_server_says_of_a_field_is_told_with_the_field(dra: Dra) -> None:
+    """Where no field is shown beside it: "must be set" alone says nothing."""
+    Path("a.yaml").write_text(CLAIM.replace("deviceClassName: gpu.example.com", "count: 0"))
+    told = "spec.devices.requests[0].exactly.deviceClassName: must be set"
+    assert f"error DRA103 {told}" in dra("lint", "-o", "concise", "a.yaml").out
+    assert f": {told}" in dra("lint", "-o", "github", "a.yaml").out
+    (first, *_) = json.loads(dra("lint", "-o", "sarif", "a.yaml").out)["runs"][0]["results"]
+    assert first["message"]["text"].startswith(told)
+
+
 def test_programs_get_a_report_of_nothing_too(dra: Dra) -> None:
     Path("a.yaml").write_text("a: b\n")
     ran = dra("lint", "-o", "json", "a.yaml")
@@ -34,7 +44,10 @@ def test_programs_get_a_report_of_nothing_too(dra: Dra) -> None:
 
 def test_what_is_on_the_screen_is_not_counted_again(dra: Dra) -> None:
     """Only findings of several files get a table and the places of errors."""
-    class_ = "apiVersion: resource.k8s.io/v1beta1\nkind: DeviceClass\nmetadata: {name: A}\nspec: {}\n---\n"
+    class_ = (
+        "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: A}\nspec: {selectors: [SELECTOR]}\n---\n"
+    )
+    class_ = class_.replace("SELECTOR", "{cel: {expression: 'device.attributes[\"a.example.com\"].b == 1'}}")
     Path("a.yaml").write_text(class_ * 8)
     alone = dra("lint", "a.yaml").out
     assert "COUNT" not in alone and "Errors are in" not in alone

@@ -396,7 +396,7 @@ def _followed(fixed: Sequence[Fixed]) -> None:
         for finding in fix.followed:
             tell(
                 f"it also fixes {finding.file}:{finding.line}: {finding.code}, which shows only after that: "
-                f"{finding.message}"
+                f"{finding.told}"
             )
 
 
