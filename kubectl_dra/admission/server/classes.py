@@ -93,10 +93,7 @@ def check_class(device_class: Mapping[str, Any], context: ServerContext) -> Viol
     yield from check_list(spec.get("config"), at, most, "class-config-too-many", config, context)
     name = spec.get("extendedResourceName")
     if name is not None and not is_extended_resource(name):
-        message = (
-            f"{name!r} must be domain/name, not under kubernetes.io/, not beginning with 'requests.', "
-            "with a lower case domain of at most 244 characters"
-        )
+        message = f"{name!r} {_extended_resource_problem(name)}"
         yield violation(("spec", "extendedResourceName"), INVALID, "extended-resource-name", message)
     yield from check_rows(spec, ("spec",), "DeviceClassSpec", context)
 
@@ -104,6 +101,22 @@ def check_class(device_class: Mapping[str, Any], context: ServerContext) -> Viol
 def is_native_resource(name: str) -> bool:
     """Whether Kubernetes considers a resource name its own: no domain, or kubernetes.io anywhere in it."""
     return "/" not in name or "kubernetes.io/" in name
+
+
+def _extended_resource_problem(name: str) -> str:
+    """What is wrong with a name that is not valid for an extended resource."""
+    if "/" not in name:
+        return "must have a domain, as in 'example.com/gpu'"
+    if is_native_resource(name):
+        return "must not be under kubernetes.io/: such names are Kubernetes' own"
+    if name.startswith("requests."):
+        return "must not begin with 'requests.', which is what a quota puts before it"
+    if name.count("/") > 1:
+        return "must have one '/' only, between its domain and its name"
+    wrong = label_key_problems(name)
+    if not wrong:
+        return "must have a domain of at most 244 characters: a quota puts 'requests.' before it"
+    return "; ".join(f"domain {each.removeprefix('prefix ')}" if each.startswith("prefix ") else each for each in wrong)
 
 
 def is_extended_resource(name: str) -> bool:

@@ -39,6 +39,8 @@ Format = Callable[[str], Problems]
 _LABEL: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
 _NAME_PART: Final = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAMED: Final = 3
+"""So many wrong characters are named."""
 _PRERELEASE: Final = r"(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)"
 _VERSION: Final = re.compile(
     r"(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)"
@@ -46,22 +48,32 @@ _VERSION: Final = re.compile(
 )
 
 
-def _problems(value: str, limit: int, pattern: re.Pattern[str], form: str) -> Problems:
+def with_odd(form: str, value: str, allowed: str) -> str:
+    """A form as a text, and what of a value are no characters that it allows; these as in a pattern's brackets."""
+    odd = list(dict.fromkeys(re.findall(f"[^{allowed}]+", value)))
+    named = " and ".join(map(repr, odd[:_NAMED]))
+    return f"{form}; it has {named}{' and others' if odd[_NAMED:] else ''}" if odd else form
+
+
+def _problems(value: str, limit: int, pattern: re.Pattern[str], form: str, allowed: str) -> Problems:
     """What is wrong with a text of at most ``limit`` bytes and a form."""
     long = (f"is longer than {limit} characters",) if size(value) > limit else ()
-    return long if pattern.fullmatch(value) else (*long, form)
+    return long if pattern.fullmatch(value) else (*long, with_odd(form, value, allowed))
 
 
 def label_problems(value: str) -> Problems:
     """DNS label (RFC 1123): lower case letters, digits and hyphens, at most 63."""
     form = "must be lower case letters, digits and '-', with a letter or digit at both ends"
-    return _problems(value, MAX_LABEL, _LABEL, "must not contain dots" if SUBDOMAIN.fullmatch(value) else form)
+    if SUBDOMAIN.fullmatch(value):
+        # Only dots are wrong then.
+        return _problems(value, MAX_LABEL, _LABEL, "must not contain dots", "-a-z0-9.")
+    return _problems(value, MAX_LABEL, _LABEL, form, "-a-z0-9")
 
 
 def subdomain_problems(value: str) -> Problems:
     """DNS subdomain (RFC 1123): labels joined by dots, at most 253 characters."""
     form = "must be lower case letters, digits, '-' and '.', with a letter or digit at both ends of each part"
-    return _problems(value, MAX_SUBDOMAIN, SUBDOMAIN, form)
+    return _problems(value, MAX_SUBDOMAIN, SUBDOMAIN, form, "-a-z0-9.")
 
 
 def label_key_problems(value: str) -> Problems:
@@ -81,14 +93,15 @@ def label_key_problems(value: str) -> Problems:
     elif size(name) > MAX_LABEL:
         out.append(f"name is longer than {MAX_LABEL} characters")
     elif not _NAME_PART.fullmatch(name):
-        out.append("name must be letters, digits, '-', '_' and '.', with a letter or digit at both ends")
+        form = "name must be letters, digits, '-', '_' and '.', with a letter or digit at both ends"
+        out.append(with_odd(form, name, "-A-Za-z0-9_."))
     return tuple(out)
 
 
 def label_value_problems(value: str) -> Problems:
     """Value of a label or taint: empty, or at most 63 characters of a label key's name."""
     form = "must be empty, or letters, digits, '-', '_' and '.', with a letter or digit at both ends"
-    return _problems(value, MAX_LABEL, _NAME_PART, form) if value else ()
+    return _problems(value, MAX_LABEL, _NAME_PART, form, "-A-Za-z0-9_.") if value else ()
 
 
 def generated(check: Format) -> Format:
@@ -185,7 +198,8 @@ def check_qualified(
             return
     yield from check_length(parts[-1], at, MAX_IDENTIFIER, rules[1], below)
     if not is_identifier(parts[-1]):
-        message = f"{parts[-1]!r} must be letters, digits and '_', and must not begin with a digit"
+        form = "must be letters, digits and '_', and must not begin with a digit"
+        message = f"{parts[-1]!r} {with_odd(form, parts[-1], 'A-Za-z0-9_')}"
         yield violation(at, INVALID, rules[0], message, below=below)
 
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from kubectl_dra.admission.server import names
 from kubectl_dra.admission.server.classes import is_extended_resource
 from kubectl_dra.admission.server.model import INVALID, TOO_LONG
+from kubectl_dra.admission.server.verdict import check as verdict_of
+from kubectl_dra.api.releases import NEWEST_MODELLED, default_features
 
 AT = ("spec", "x")
 
@@ -133,3 +135,26 @@ def test_long_texts_take_no_time(text: str) -> None:
     for check in (names.label_problems, names.subdomain_problems, names.label_key_problems, names.label_value_problems):
         assert check(text)
     assert not names.is_version(f"1.2.3-{text}_")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("gpu", "must have a domain, as in 'example.com/gpu'"),
+        ("nvidia.com/gpu/large", "must have one '/' only, between its domain and its name"),
+        ("NVIDIA.com/gpu", "domain must be lower case letters, digits, '-' and '.'"),
+        ("NVIDIA.com/gpu", "it has 'NVIDIA'"),
+        ("nvidia.com/GPU Large", "it has ' '"),
+        ("nvidia.com/-", "with a letter or digit at both ends"),
+        ("requests.nvidia.com/gpu", "must not begin with 'requests.'"),
+        ("gpu.kubernetes.io/gpu", "must not be under kubernetes.io/"),
+        (f"{'a' * 60}.{'b' * 60}.{'c' * 60}.{'d' * 62}/gpu", "must have a domain of at most 244 characters"),
+    ],
+)
+def test_what_is_wrong_with_the_name_of_an_extended_resource_is_said(name: str, told: str) -> None:
+    spec = {"extendedResourceName": name}
+    raw = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "a"}, "spec": spec}
+    verdict = verdict_of(raw, release=NEWEST_MODELLED, features=default_features(NEWEST_MODELLED), namespaces={})
+    assert verdict is not None
+    (found,) = verdict.violations
+    assert told in found.message
