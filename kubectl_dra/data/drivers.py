@@ -129,15 +129,19 @@ class Kind(Struct, frozen=True):
 
 
 class ConfigKind(Struct, frozen=True):
-    """An opaque config of a driver. A field's type is int, string, bool, quantity, any, a list or a mapping.
+    """An opaque config of a driver. A field's type is int, percent, string, bool, quantity, any, a list or a mapping.
 
     A list has the possible values; a mapping has fields, or what each entry of a list has under ``[]``. ``kind`` and
-    ``api_version`` are empty if the parameters of the driver have none.
+    ``api_version`` may be empty. Of some it is known which kinds of ``devices`` it is for, and which fields go only
+    ``beside`` a value of another one: the driver refuses what does not suit, or ignores such fields if not ``strict``.
     """
 
     kind: str
     api_version: str
     fields: Mapping[str, Any]
+    devices: tuple[str, ...] = ()
+    beside: Mapping[str, Mapping[str, str]] = {}
+    strict: bool = True
 
 
 class InstalledClass(Struct, frozen=True):
@@ -366,9 +370,7 @@ def catalogue() -> Catalogue:
 def _driver(raw: Mapping[str, Any]) -> Driver:
     attributes = {name: _attribute(below) for name, below in (raw.get("attributes") or {}).items()}
     kinds = tuple(_kind(raw["driver"], below, attributes) for below in raw.get("kinds") or ())
-    configs = raw.get("configs")
     mig = raw.get("mig") or {}
-    hints = raw.get("hints") or {}
     return Driver(
         name=raw["driver"],
         title=raw["title"],
@@ -382,10 +384,10 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         classes={
             written["name"]: installed_class(raw["driver"], written, kinds) for written in raw.get("classes") or ()
         },
-        configs=None if configs is None else tuple(_config(config) for config in configs),
+        configs=tuple(map(_config, raw["configs"])) if "configs" in raw else None,
         removed=raw.get("removed") or {},
         instead=raw.get("instead") or {},
-        no_equal={name: hints[hint] for name, hint in (raw.get("no_equal") or {}).items()},
+        no_equal={name: raw["hints"][hint] for name, hint in (raw.get("no_equal") or {}).items()},
         config_hints=raw.get("config_hints") or {},
         products=raw.get("products") or {},
         mig_profiles=tuple(mig.get("profiles") or ()),
@@ -445,4 +447,4 @@ def _kind(driver: str, raw: Mapping[str, Any], attributes: Mapping[str, Attribut
 
 def _config(raw: Mapping[str, Any]) -> ConfigKind:
     ((kind, api_version),) = raw["kinds"].items()
-    return ConfigKind(kind, api_version, raw["fields"])
+    return convert({**raw, "kind": kind, "api_version": api_version}, ConfigKind)

@@ -25,6 +25,7 @@ from kubectl_dra.data.drivers import (
     parsed,
     vendor_files,
 )
+from kubectl_dra.manifests.changes import value_at
 
 MESSAGES = Path(kubectl_dra.data.drivers.__file__).with_name("messages")
 TO_ONE_POD = re.compile(r"(into|to) one pod\b|one claim per container")
@@ -95,10 +96,14 @@ def test_config_fields_have_known_types(driver: Driver) -> None:
             for below in fields.values():
                 check(below)
         else:
-            assert isinstance(fields, list) or fields in ("int", "string", "bool", "quantity", "any"), fields
+            assert isinstance(fields, list) or fields in ("int", "percent", "string", "bool", "quantity", "any"), fields
 
     for config in driver.configs or ():
         check(config.fields)
+        assert set(config.devices) <= {kind.name for kind in driver.kinds}
+        for field, others in config.beside.items():
+            assert value_at(config.fields, tuple(field.split("."))) is not None
+            assert all(value in value_at(config.fields, tuple(path.split("."))) for path, value in others.items())
 
 
 def test_mig_profiles_fit_their_own_pattern() -> None:
