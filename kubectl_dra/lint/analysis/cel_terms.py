@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 _OPERATORS: Final = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
 _TURNED: Final = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _HOLDS: Final = {"<": lt, "<=": le, ">": gt, ">=": ge}
+TEXT_TESTS: Final[Mapping[str, Callable[[str, str], bool]]] = {
+    "contains": lambda text, part: part in text,
+    "startsWith": str.startswith,
+    "endsWith": str.endswith,
+}
 _CALLS: Final = {"isGreaterThan": ">", "isLessThan": "<"}
 
 
@@ -35,7 +40,8 @@ class Constant(Struct, frozen=True):
 
 
 class ConstantComparison(Struct, frozen=True):
-    """A column compared with constants. ``operator`` is normalized to the column on the left.
+    """A column compared with constants. ``operator`` is normalized to the column on the left; of a test of a part of a
+    text it is ``contains``, ``startsWith`` or ``endsWith``.
 
     There are several ``constants`` only for ``in``. ``called``: the comparison is a method such as
     ``isGreaterThan``. ``turned``: the constant is on the left.
@@ -58,8 +64,9 @@ def comparisons(program: Program) -> tuple[ConstantComparison, ...]:
 
 @lru_cache(1024)
 def demands(program: Program) -> tuple[ConstantComparison, ...]:
-    """The comparisons that must all hold for the expression to be true."""
-    comparisons = (_comparison(node, scope) for node, scope in _conjuncts(program.ast.expression, {}))
+    """The comparisons, and tests of a part of a text, that must all hold for the expression to be true."""
+    parts = _conjuncts(program.ast.expression, {})
+    comparisons = (_comparison(node, scope) or _text_test(node, scope) for node, scope in parts)
     return tuple(comparison for comparison in comparisons if comparison is not None)
 
 
@@ -111,6 +118,18 @@ def _comparison(node: ast.Expression, scope: _Scope) -> ConstantComparison | Non
         known = tuple(constant for constant in constants if constant is not None)
         return ConstantComparison(column, "in", known, node) if known and len(known) == len(constants) else None
     return None
+
+
+def _text_test(node: ast.Expression, scope: _Scope) -> ConstantComparison | None:
+    """``x.contains(c)`` and its like, with the method's name as operator."""
+    if (
+        not isinstance(node, ast.Call)
+        or node.function not in TEXT_TESTS
+        or node.target is None
+        or len(node.arguments) != 1
+    ):
+        return None
+    return _compared(node.target, node.function, node.arguments[0], node, scope, called=True)
 
 
 def _compare_to(
@@ -238,6 +257,9 @@ def _allows(comparison: ConstantComparison, value: Constant) -> bool:
         return _same(value, limit)
     if comparison.operator == "!=":
         return not _same(value, limit)
+    if comparison.operator in TEXT_TESTS:
+        texts = value.type == limit.type == "string"
+        return not texts or TEXT_TESTS[comparison.operator](value.value, limit.value)
     if not _ordered(value, limit):
         return True
     return bool(_HOLDS[comparison.operator](value.value, limit.value))

@@ -15,9 +15,10 @@ from kubectl_dra.data.product_names import alike
 from kubectl_dra.lint.analysis.cel_terms import Constant, column_of, constant
 from kubectl_dra.lint.analysis.claim_requests import uses
 from kubectl_dra.lint.analysis.domain_keys import meant_keys
+from kubectl_dra.lint.analysis.domain_reads import misread_domains
 from kubectl_dra.lint.analysis.memory_amounts import Published, is_measured, published, size_of
 from kubectl_dra.lint.analysis.product_names import common_part
-from kubectl_dra.lint.analysis.selector_targets import class_of, read_text
+from kubectl_dra.lint.analysis.selector_targets import class_of, drivers_of, read_text
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix
 from kubectl_dra.manifests.changes import Set, Splice, value_at
@@ -49,6 +50,9 @@ def expression_remedy(context: Context, path: FieldPath, text: str) -> Fix | Non
     news = list(filter(None, found))
     keys = list(meant_keys(root, text, context, class_of(context, path)))
     news += [(key.advice, *key.edit) for key in keys if key.edit is not None]
+    asked = class_of(context, path)
+    misread = misread_domains(root, text, drivers_of(context, asked) if asked else ())
+    news += [(f"Write {read.expression}", read.start, read.end, read.expression) for read in misread]
     changes: list[tuple[int, int, str]] = []
     for _, start, end, put in news:
         if not any(start < other_end and other_start < end for other_start, other_end, _ in changes):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
-from kubectl_dra.lint.analysis.cel_terms import column_of, constant, scoped
+from kubectl_dra.lint.analysis.cel_terms import TEXT_TESTS, column_of, constant, scoped
 from kubectl_dra.lint.analysis.published_devices import known_driver
 from kubectl_dra.lint.context import Context
 
@@ -31,13 +31,6 @@ def common_part(text: str, meant: Sequence[str]) -> str:
     return ""
 
 
-_TESTS: Final[Mapping[str, Callable[[str, str], bool]]] = {
-    "contains": lambda name, part: part in name,
-    "startsWith": str.startswith,
-    "endsWith": str.endswith,
-}
-
-
 class MiscasedPart(Struct, frozen=True):
     """A part of a name that no known name has, but for its capitals.
 
@@ -54,7 +47,7 @@ class MiscasedPart(Struct, frozen=True):
 def miscased_parts(context: Context, program: Program) -> Iterator[MiscasedPart]:
     """The tests of a part of an attribute, such as ``productName.contains("h100")``, that only capitals make false."""
     for node, scope in scoped(program.ast.expression):
-        if not isinstance(node, ast.Call) or node.target is None or node.function not in _TESTS:
+        if not isinstance(node, ast.Call) or node.target is None or node.function not in TEXT_TESTS:
             continue
         column, value = column_of(node.target, scope), constant(node.arguments[0])
         driver = known_driver(context, column.domain) if column is not None else None
@@ -68,8 +61,8 @@ def miscased_parts(context: Context, program: Program) -> Iterator[MiscasedPart]
 
 
 def _spelled(function: str, text: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Spellings of a part that names have only in other capitals; none if one has it as it is, or in no way."""
-    test, low = _TESTS[function], text.lower()
+    """How names spell a part that they have only in other capitals; none if one has it as it is, or in no way."""
+    test, low = TEXT_TESTS[function], text.lower()
     if any(test(name, text) for name in names):
         return ()
     having = [name for name in names if test(name.lower(), low) and len(name.lower()) == len(name)]

@@ -16,11 +16,13 @@ from kubectl_dra.data.drivers import STANDARD, Attribute, Driver, catalogue
 from kubectl_dra.lint.analysis.cel_terms import column_of
 from kubectl_dra.lint.analysis.constraint_attributes import STANDARD_NAMES, named_attributes
 from kubectl_dra.lint.analysis.corrections import spliced
+from kubectl_dra.lint.analysis.domain_reads import MisreadDomain, misread_domains
 from kubectl_dra.lint.analysis.memory_amounts import memory_fix
 from kubectl_dra.lint.analysis.possible_results import Shape, outcome
 from kubectl_dra.lint.analysis.published_devices import known_driver, published_domains
 from kubectl_dra.lint.analysis.selector_targets import (
     SELECTOR_KINDS,
+    AskedSelector,
     Lacking,
     asked,
     columns,
@@ -178,6 +180,12 @@ class ClassAsDomain(
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         done: set[tuple[FieldPath, str]] = set()
+        for target in asked(context):
+            for read in self._misread(context, target):
+                done.add((target.selector.path, read.domain))
+                change = Splice(target.selector.path, read.start, read.end, read.expression)
+                fix = Fix(f"Write {read.expression}", (change,), "unsafe", expression=read.expression)
+                yield self.finding(target.selector.path, read.told, fix=fix, cel=(read.start, read.end))
         for mention in mentions(context):
             domain = mention.column.domain or ""
             # Of a domain with a name behind it DRA218 says what is meant.
@@ -188,6 +196,10 @@ class ClassAsDomain(
             finding = self._of_class(context, mention, domain)
             if finding is not None:
                 yield finding
+
+    def _misread(self, context: Context, target: AskedSelector) -> Iterator[MisreadDomain]:
+        drivers = drivers_of(context, target.device_class) if target.device_class else ()
+        return misread_domains(target.program.ast.expression, target.program.ast.source, drivers)
 
     def _of_class(self, context: Context, mention: Mention, domain: str) -> LintFinding | None:
         severity: Severity = "error"
