@@ -55,7 +55,7 @@ class QuantityError(ValueError):
     """The text is not a quantity, or a calculation exceeds the representable range."""
 
 
-_WRONG_FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+WRONG_FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _WRONG_NUMBER = "unable to parse numeric part of quantity"
 _WRONG_SUFFIX = "unable to parse quantity's suffix"
 
@@ -99,7 +99,7 @@ class Quantity:
         if isinstance(value, str):
             return _parse(value)
         if isinstance(value, bool):
-            raise QuantityError(_WRONG_FORM)
+            raise QuantityError(WRONG_FORM)
         return _parse(str(value) if isinstance(value, int) else _float_text(value))
 
     @staticmethod
@@ -115,7 +115,7 @@ class Quantity:
             return _parse(value.strip(BLANKS))
         if isinstance(value, int | float):
             return Quantity.parse(value)
-        raise QuantityError(_WRONG_FORM)
+        raise QuantityError(WRONG_FORM)
 
     @staticmethod
     def of(value: int, format: Format = "BinarySI") -> Quantity:
@@ -326,7 +326,7 @@ def _parse(text: str) -> Quantity:
         suffix = after[1:].lstrip(_DIGITS)
         fraction = after[1 : len(after) - len(suffix)]
     if not text or not _is_suffix(suffix):
-        raise QuantityError(_WRONG_FORM)
+        raise QuantityError(WRONG_FORM)
     if suffix in _BINARY_SUFFIXES:
         power, base, format = _BINARY_SUFFIXES[suffix], 2, _BINARY
     else:
@@ -400,7 +400,7 @@ def _is_canonical(digits: str, exponent: int) -> bool:
 def _float_text(value: float) -> str:
     """A double as Go writes it into JSON, which is how a YAML number arrives."""
     if not math.isfinite(value):
-        raise QuantityError(_WRONG_FORM)
+        raise QuantityError(WRONG_FORM)
     if value == int(value) and abs(value) < 1e21:
         return str(int(value))
     text = repr(value)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from kubectl_dra.admission.server.model import BAD_REQUEST, Key, Violation, Violations, violation
 from kubectl_dra.api.dra_fields import KINDS, fields
-from kubectl_dra.api.quantity import Quantity, QuantityError
+from kubectl_dra.api.quantity import WRONG_FORM, Quantity, QuantityError
 from kubectl_dra.api.releases import GROUP, MODELLED, SCHEMAS, Release
 from kubectl_dra.api.schema import Field, FieldPath
 from kubectl_dra.data.packed import packed
@@ -285,7 +285,9 @@ def _quantity_problem(value: Any) -> tuple[str, str] | None:
         Quantity.from_json(value)
     except QuantityError as error:
         shown = repr(value) if isinstance(value, str) else type_name(value)
-        return "quantity-syntax", f"{shown} is not a quantity such as 40Gi or 500m: {error}"
+        # The form is known from the examples; the server's pattern for it takes texts that it then refuses.
+        why = "" if str(error) == WRONG_FORM else f": {error}"
+        return "quantity-syntax", f"{shown} is not a quantity such as 40Gi or 500m{why}"
     return None
 
 

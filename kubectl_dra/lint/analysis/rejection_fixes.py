@@ -19,6 +19,7 @@ from kubectl_dra.lint.analysis.corrections import cheaper, device_requests, expr
 from kubectl_dra.lint.analysis.foreign_shapes import real_version, version_fix
 from kubectl_dra.lint.analysis.quota_keys import key_fix
 from kubectl_dra.lint.analysis.workload_selectors import selector_fix
+from kubectl_dra.lint.analysis.written_resources import resource_fix
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import AsWritten, Fix, Safety
 from kubectl_dra.manifests.changes import Change, Delete, Rename, Set, Unwrap, Wrap, changed, value_at
@@ -88,7 +89,6 @@ _BY_RULE: Final[Mapping[str, str]] = {
 }
 _OF_CLAIMS: Final = ("deviceClassName", "selectors")
 """What the selector of a DeviceTaintRule had besides names, up to 1.34."""
-_BYTES: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGTPE]i?)B")
 _PRIVILEGES: Final = ("adminAccess",)
 """Fields that take effect only once they are read, and then give access that nobody has yet."""
 _INTEGER: Final = re.compile("[0-9]{1,18}")
@@ -392,13 +392,8 @@ def _wrong_type(raw: Any, path: FieldPath) -> Fix | None:
     """The value converted to the field's type."""
     value = value_at(raw, path)
     name = path[-1] if path else ""
-    if isinstance(value, str) and (bytes_ := _BYTES.fullmatch(value)):
-        amount, prefix = bytes_.groups()
-        right = f"{amount}{'k' if prefix == 'K' else prefix}"
-        # Of 40GB nobody knows whether 40 GiB are meant; 40GiB says so.
-        if not prefix.endswith("i"):
-            return Fix(f"Write {right} or {amount}{prefix}i.")
-        return Fix(f"Write {right}", (Set(path, right),), "safe")
+    if fix := resource_fix(raw, path, value):
+        return fix
     if name in ("config", "selectors", "requests", "constraints", "tolerations") and isinstance(value, dict) and value:
         return Fix(f"{name} is a list: put a dash before the entry.")
     if name in ("count", "generation", "resourceSliceCount", "tolerationSeconds") and isinstance(value, str):
