@@ -26,13 +26,25 @@ Check = Callable[[str, bytes], Sequence[LocatedFinding]]
 class Fixed(Struct, frozen=True):
     """The result for one file. ``refused`` are fixes that were not made, with the reason.
 
-    ``made`` are those of the findings, ``followed`` those of findings that only show after other fixes.
+    ``made`` are those of the findings, ``followed`` those of findings that only show after other fixes. ``left`` are
+    findings in the text that came of them, if any fix was made.
     """
 
     text: Rewritten
     made: tuple[LocatedFinding, ...] = ()
     refused: tuple[tuple[LocatedFinding, str], ...] = ()
     followed: tuple[LocatedFinding, ...] = ()
+    left: tuple[LocatedFinding, ...] = ()
+
+    def brought(self, before: Sequence[LocatedFinding]) -> tuple[LocatedFinding, ...]:
+        """The findings in what fixes wrote that are none of those of the text ``before``."""
+        known = {_key(finding) for finding in before}
+        written = {(finding.document, finding.path) for finding in (*self.made, *self.followed)}
+        return tuple(
+            finding
+            for finding in self.left
+            if _key(finding) not in known and (finding.document, finding.path) in written and finding.severity != "info"
+        )
 
 
 def fix_text(source: Source, findings: Sequence[LocatedFinding], allowed: Sequence[Safety], check: Check) -> Fixed:
@@ -73,7 +85,8 @@ def fix_text(source: Source, findings: Sequence[LocatedFinding], allowed: Sequen
             (made if _key(finding) in first else followed).append(finding)
         findings, text = found, after
     rewritten = Rewritten(source.name, source.text, text, source)
-    return Fixed(rewritten, tuple(made), tuple(refused.values()), tuple(followed))
+    left = tuple(findings) if made or followed else ()
+    return Fixed(rewritten, tuple(made), tuple(refused.values()), tuple(followed), left)
 
 
 def _left(finding: LocatedFinding, among: Sequence[LocatedFinding]) -> int:

@@ -73,3 +73,18 @@ def test_what_a_kustomization_builds_is_to_be_checked_too(dra: Dra) -> None:
         == "note: base/kustomization.yaml: check what it builds as well: kubectl dra lint -k base\n"
     )
     assert dra("lint", "base/a.yaml").err == ""
+
+
+def test_a_diff_says_what_is_found_in_what_it_writes(dra: Dra) -> None:
+    """Of the name of a product only a part is known here, and a fix of another rule keeps it."""
+    text = CLAIM.replace("gpu.example.com", "gpu.nvidia.com\n        selectors: [SELECTOR]")
+    key = """{cel: {expression: 'device.attributes["gpu.nvidia.com/model"] == "H100"'}}"""
+    Path("a.yaml").write_text(text.replace("SELECTOR", key))
+    told = dra("lint", "--diff", "--unsafe-fixes", "a.yaml").err
+    assert 'after it a.yaml:11: DRA213: no product is called "H100"' in told
+
+
+@pytest.mark.parametrize("words", [("-f", "a.yaml"), ("-R", "-f", "."), ("--filename=a.yaml",)])
+def test_files_are_named_as_for_kubectl_too(dra: Dra, words: tuple[str, ...]) -> None:
+    Path("a.yaml").write_text(FLAT)
+    assert "DRA101" in dra("lint", *words).out

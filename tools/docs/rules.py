@@ -61,7 +61,8 @@ def _index() -> str:
     lines = [
         "# Rules",
         "",
-        "What `kubectl dra lint` finds. A code never changes its meaning. `make docs` writes this list.",
+        "What `kubectl dra lint` finds. A code never changes its meaning. Findings can be [accepted](../accepting.md). "
+        "`make docs` writes this list.",
         "",
     ]
     for prefix, family in FAMILIES.items():

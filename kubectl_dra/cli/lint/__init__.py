@@ -73,6 +73,15 @@ class LintFlags(SchedulingFlags, frozen=True):
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NS", help="With --live: read this namespace of the cluster.")
     ] = ""
+    manifests: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            "--filename", "-f", metavar="PATH", callback=opt.no_empty_path, help="A PATH, as kubectl apply takes it."
+        ),
+    ] = ()
+    recursive: Annotated[
+        bool, typer.Option("--recursive", "-R", hidden=True, help="Nothing more: directories are read so anyway.")
+    ] = False
     old: Annotated[
         tuple[str, ...],
         typer.Option(

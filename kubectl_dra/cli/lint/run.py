@@ -48,6 +48,7 @@ def run(flags: LintFlags, connection: ConnectionFlags) -> int:
     Raises:
         DraError: wrong usage, a path that does not exist, a cluster that does not answer.
     """
+    flags = replace(flags, paths=(*flags.paths, *flags.manifests), manifests=())
     output, color = flags.output.value, flags.color.value
     if flags.rules or flags.rule:
         if output != "text":
@@ -374,6 +375,9 @@ def _show(fixed: Sequence[Fixed], report: Report, *, unsafe: bool) -> int:
         else "no findings"
     )
     _followed(fixed)
+    for fix in fixed:
+        for finding in fix.brought(report.findings):
+            tell(f"after it {finding.file}:{finding.line}: {finding.code}: {finding.told}")
     _refusals(fixed)
     return EXIT_NO if differs else 0
 
