@@ -209,6 +209,8 @@ def unreadable(source: str, offset: int) -> str:
         return f"the text that begins with {character} is not closed"
     if character in "\u201c\u201d\u2018\u2019\u201e":
         return f'{character} is a quotation mark of prose: write "'
+    if character == "#":
+        return "# begins no comment in CEL; in a YAML text of several lines it is a part of the text"
     if character in _DOUBLE:
         many = offset > 0 and source[offset - 1] == character
         return f"{'one ' if many else ''}{character} {'too many' if many else 'is no operator'}: write {character * 2}"

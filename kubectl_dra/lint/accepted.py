@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.finding import LocatedFinding
@@ -204,18 +205,23 @@ def _following(text: str) -> list[int]:
 
 
 def covers(suppression: Suppression, finding: LocatedFinding) -> bool:
-    """Whether the comment silences the finding: its line matches, and its code, rule name or family (such as DRA3)."""
+    """Whether the comment silences the finding."""
+    return bool(covering(suppression, finding))
+
+
+def covering(suppression: Suppression, finding: LocatedFinding) -> tuple[str, ...]:
+    """By which of its codes the comment silences the finding: its line matches, and its code, name or family."""
     if suppression.covers not in finding.lines:
-        return False
+        return ()
     rule = BY_CODE.get(finding.code)
     name = "" if rule is None else rule.name
-    return any(finding.code.startswith(code) or name == code for code in suppression.codes)
+    return tuple(code for code in suppression.codes if finding.code.startswith(code) or name == code)
 
 
 def apply(
     findings: Iterable[LocatedFinding], comments: Sequence[Suppression]
 ) -> tuple[list[LocatedFinding], int, list[Suppression]]:
-    """The findings that remain, how many are silenced, and the comments that silenced nothing."""
+    """The findings that remain, how many are silenced, and the comments with those codes that silenced nothing."""
     usable = [
         comment
         for comment in comments
@@ -228,13 +234,23 @@ def apply(
         by_line.setdefault(comment.covers, []).append(index)
     remaining: list[LocatedFinding] = []
     silenced = 0
-    used: set[int] = set()
+    used: dict[int, set[str]] = {}
     for finding in findings:
         near = [index for line in finding.lines if line in by_line for index in by_line[line]]
-        hits = [index for index in near if covers(usable[index], finding)]
-        used.update(hits)
+        hits = {index: codes for index in near if (codes := covering(usable[index], finding))}
+        for index, codes in hits.items():
+            used.setdefault(index, set()).update(codes)
         if hits:
             silenced += 1
         else:
             remaining.append(finding)
-    return remaining, silenced, [comment for index, comment in enumerate(usable) if index not in used]
+    return remaining, silenced, [*_idle(usable, used)]
+
+
+def _idle(comments: Sequence[Suppression], used: Mapping[int, set[str]]) -> Iterator[Suppression]:
+    for index, comment in enumerate(comments):
+        codes = tuple(
+            code for code in comment.codes if not code.startswith(MIGRATE) and code not in used.get(index, ())
+        )
+        if codes:
+            yield replace(comment, codes=codes)

@@ -30,6 +30,7 @@ from kubectl_dra.manifests.kustomization import is_patch
 from kubectl_dra.manifests.objects import is_object, objects
 from kubectl_dra.manifests.source import Source, decode, scalar_spans
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, WorkloadPodSpec, loses_claims, pod_specs
+from kubectl_dra.text import some
 
 LARGEST_YAML: Final = 32_000_000
 """Limit in bytes for a YAML file: reading more takes minutes."""
@@ -145,8 +146,8 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
     about, notes = _about_skipped(given, source, skipped, manifests)
     left_out = bool(notes) and not manifests and not about
     if blanks:
-        first, line = next(iter(blanks.items()))
-        what = f"{first} is filled in later; values that hold such a name are not checked"
+        line, are = next(iter(blanks.values())), "is" if len(blanks) == 1 else "are"
+        what = f"{some(list(blanks), 3)} {are} filled in later; values that hold such a name are not checked"
         notes = (*notes, f"{given.name}:{line}: {what}")
     comments = tuple(suppressions(source, scalars)) if commented else ()
     kept = tuple(finding for finding in (*findings, *about) if wanted(finding, job.selection))

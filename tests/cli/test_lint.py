@@ -59,7 +59,8 @@ def test_one_line_for_each_finding(dra: Dra) -> None:
     ran = dra("lint", "a.yaml", *ONLY, "-o", "concise")
     assert (ran.code, ran.out) == (
         1,
-        "a.yaml:9:7: error DRA101 there is no field 'deviceClassName' here in v1: it is inside exactly (--fix)\n"
+        "a.yaml:9:7: error DRA101 spec.devices.requests[0].deviceClassName: there is no field 'deviceClassName' here "
+        "in v1: it is inside exactly (--fix)\n"
         f"{dra('lint', 'a.yaml', *ONLY).out.splitlines()[-2]} {dra('lint', 'a.yaml', *ONLY).out.splitlines()[-1]}\n",
     )
 

@@ -106,3 +106,17 @@ def test_a_template_named_as_a_claim_is_told_once() -> None:
     report = lint(inputs(case, SHARED), job(case), 1)
     assert [found.code for found in report.findings] == ["DRA403"]
     assert report.not_given == ("DeviceClass a",)
+
+
+def test_a_value_that_is_no_name_is_none_of_a_class() -> None:
+    text = CLAIM % ("v1", "exactly: {deviceClassName: y}", "")
+    case = Case("", "", {"fail": text})
+    assert lint(inputs(case, text), job(case), 1).not_given == ()
+
+
+def test_what_is_filled_in_later_is_named() -> None:
+    selectors = "selectors: [{cel: {expression: '${A}'}}, {cel: {expression: '{{ .b }}'}}]"
+    text = CLAIM % ("v1", f"exactly: {{deviceClassName: a, {selectors}}}", "")
+    case = Case("", "", {"fail": text})
+    report = lint(inputs(case, text), job(case), 1)
+    assert report.findings == () and "${A}, {{ .b }} are filled in later" in report.notes[0]

@@ -269,12 +269,12 @@ def _check_container_claims(used: Any, at: FieldPath, claims: frozenset[str]) ->
         if request and name not in seen:
             yield from check_format(request, (*where, "request"), "container-claim-request", label_problems)
         if name in seen or key in seen:
-            what = f"the request {request!r}" if request and name not in seen else "all"
-            message = f"{what} of {name!r} is used already"
+            what = f"the request {request!r} of {name!r}" if request and name not in seen else f"{name!r} as a whole"
+            message = f"the container uses {what} already"
             yield violation(where, DUPLICATE, "container-claim-duplicate", message)
         elif not request:
-            for part in sorted(pair for pair in seen if pair.partition("/")[0] == name):
-                message = f"the request {part.partition('/')[2]!r} of {name!r} is used already"
+            for part in sorted(each for each in seen if each.partition("/")[0] == name):
+                message = f"the container uses the request {part.partition('/')[2]!r} of {name!r} already"
                 yield violation(where, DUPLICATE, "container-claim-duplicate", message)
         if name not in seen:
             seen.add(key)

@@ -274,10 +274,8 @@ def speaks_of_network(context: Context, reference: Reference) -> bool:
 
 def claim_classes(item: Item) -> tuple[str, ...]:
     """The classes that a claim or template requests."""
-    names = (
-        alternative.get("deviceClassName") for request in item.requests for alternative in alternatives_of(request)
-    )
-    return tuple(str(name) for name in names if name)
+    names = (each.get("deviceClassName") for request in item.requests for each in alternatives_of(request))
+    return tuple(name for name in names if isinstance(name, str) and name)
 
 
 def alternatives_of(request: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -123,12 +123,15 @@ class MatchesNothing(
             why = ""
             if errors:
                 text, number = errors.most_common(1)[0]
-                why = f"; on {number} it ends in an error: {text}"
+                why = f"; {f'on {number} it' if len(devices) > 1 else 'it'} ends in an error: {text}"
             elif term is not None:
-                why = f"; {term.expression.strip()} is false on all of them{_seen(term, devices)}"
+                where = "all of them" if len(devices) > 1 else "it"
+                why = f"; {term.expression.strip()} is false on {where}{_seen(term, devices)}"
             yield self.finding(
                 target.selector.path,
-                f"none of the {len(devices)} devices of class {target.device_class} matches{why}",
+                f"none of the {len(devices)} devices of class {target.device_class} matches{why}"
+                if len(devices) > 1
+                else f"the only device of class {target.device_class} does not match{why}",
                 fix="Compare the values with those of the devices; explain -f FILE shows which term fails where.",
                 cel=(term.start, term.end) if term is not None and (term.start, term.end) != (0, 0) else None,
             )

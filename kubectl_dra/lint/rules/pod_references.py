@@ -73,7 +73,7 @@ class UnknownRequest(
             known = [[str(entry.get("name") or "") for entry in item.requests] for item in given]
             if not known or any(request in names for names in known):
                 continue
-            near = nearest(request, known[0], 1)
+            near = known[0] if len(known[0]) == 1 and known[0][0] else nearest(request, known[0], 1)
             at = (*path, "request")
             lost = replaced_list(given[0], "requests", request)
             spelling = Fix(f"Write request: {near[0]}", (Set(at, near[0]),), "unsafe") if near else None
