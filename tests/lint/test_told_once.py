@@ -120,3 +120,23 @@ def test_what_is_filled_in_later_is_named() -> None:
     case = Case("", "", {"fail": text})
     report = lint(inputs(case, text), job(case), 1)
     assert report.findings == () and "${A}, {{ .b }} are filled in later" in report.notes[0]
+
+
+GPU = f'device.driver == "gpu.nvidia.com" && {READ} == "gpu"'
+
+
+@pytest.mark.parametrize(
+    ("expression", "codes"),
+    [
+        ('device.attributes["gpu.nvidia.com"].profile == "1g.10gb"', ["DRA217"]),
+        ('device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].profile == "1g.10gb"', ["DRA211"]),
+        (f'{GPU} && device.capacity["gpu.nvidia.com"].memory == quantity("40")', ["DRA223"]),
+        (
+            f'{GPU} && device.capacity["gpu.nvidia.com"].memory == quantity("40Gi")',
+            ["DRA214"],
+        ),
+    ],
+)
+def test_of_two_findings_with_one_cause_one_is_told(expression: str, codes: list[str]) -> None:
+    class_ = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec:\n  selectors:\n"
+    assert [found.code for found in findings(f"{class_}  - cel: {{expression: '{expression}'}}\n")] == codes

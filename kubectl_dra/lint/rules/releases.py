@@ -37,7 +37,7 @@ _OLD_KINDS: Final[Mapping[str, str]] = {
     "PodScheduling": "nothing: the scheduler needs no such object any more; delete it",
 }
 _EASY: Final = ("v1beta2", "v1")
-_SAME_SHAPE: Final = "only apiVersion has to change (v1beta2 and v1)"
+_SAME_SHAPE: Final = "only apiVersion has to change"
 
 
 class UnknownVersion(
@@ -164,6 +164,8 @@ class Deprecated(
     name="version-deprecated",
     severity="warning",
     kinds=ANY_KIND,
+    fixable="safe",
+    fixed_where=_SAME_SHAPE,
 ):
     """A version that is going away."""
 
@@ -299,12 +301,19 @@ def _move(context: Context, better: str) -> Fix:
         return Fix(title, (Set(("apiVersion",), f"{GROUP}/{better}"),), "safe")
     if real_version(context) == better:
         return Fix(f"{title}, in whose shape the fields are already.")
-    title += ", and the fields as that version has them"
     unclear = _unclear(context, better)
+    if unclear is None and better in _EASY and _is_alike(item):
+        return Fix(title, (Set(("apiVersion",), f"{GROUP}/{better}"),), "safe")
+    title += ", and the fields as that version has them"
     if unclear is not None:
         # A conversion would have to guess what is meant there, which migrate does not do.
         return migrate(item, f"First correct {unclear}. Then {title[0].lower()}{title[1:]}. To see the result")
     return migrate(item, f"{title}. To see the result")
+
+
+def _is_alike(item: Item) -> bool:
+    """Whether v1beta2 and v1 have all that is written in the same place."""
+    return item.v1 is not None and {**item.v1, "apiVersion": item.api_version} == item.raw
 
 
 def _unclear(context: Context, better: str) -> str | None:

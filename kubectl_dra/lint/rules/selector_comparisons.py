@@ -171,6 +171,8 @@ class QuantityEquality(
     kinds=SELECTOR_KINDS,
     fixable="unsafe",
     scope="set",
+    # A size without its unit is not what is compared.
+    told_by=("DRA223",),
 ):
     """A measured capacity that must equal a round quantity."""
 

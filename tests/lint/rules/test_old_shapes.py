@@ -120,7 +120,9 @@ def test_a_classic_template_and_class() -> None:
 
 
 def test_versions_of_another_shape_are_migrated_by_command() -> None:
-    text = "apiVersion: resource.k8s.io/v1beta1\nkind: DeviceClass\nmetadata: {name: a}\nspec: {}\n"
+    requests = "[{name: a, deviceClassName: b}]"
+    text = "apiVersion: resource.k8s.io/v1beta1\nkind: ResourceClaim\nmetadata: {name: a}\n"
+    text += f"spec: {{devices: {{requests: {requests}}}}}\n"
     assert only(text, "DRA503").advised.endswith("To see the result: kubectl dra migrate f.yaml")
 
 
