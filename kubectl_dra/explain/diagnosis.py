@@ -262,7 +262,8 @@ class Diagnosis(Struct, frozen=True):
     holds. ``way`` is what has happened to the pod so far, ``elsewhere`` where a placed one would fit as well.
     ``not_starting`` are the nodes that fit, or where it is, on which pods with these devices do not start; ``refused``
     is what drivers refuse of what its claims get on nodes that fit. ``asked_node``: only this node was asked about.
-    ``on_new_nodes``: why nodes that are only supposed do not help. ``provided`` is what a yes supposes of them.
+    ``on_new_nodes``: why nodes that are only supposed do not help, and ``on_old_nodes`` why the others do not.
+    ``provided`` is what a yes supposes of them; ``fits_already`` are the nodes that are there, where it fits without.
     """
 
     kind: str
@@ -295,7 +296,9 @@ class Diagnosis(Struct, frozen=True):
     refused: tuple[Refusal, ...] = ()
     asked_node: str = ""
     on_new_nodes: Words = ""
+    on_old_nodes: Words = ""
     provided: Words = ""
+    fits_already: tuple[str, ...] = ()
 
     @property
     def of_template(self) -> bool:

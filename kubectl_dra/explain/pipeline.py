@@ -135,9 +135,9 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     )
     if not snapshot.supposed:
         return found
-    from kubectl_dra.explain.unseen_nodes import without_commands_for
+    from kubectl_dra.explain.unseen_nodes import with_takers, without_commands_for
 
-    return without_commands_for(snapshot.supposed, found)
+    return without_commands_for(snapshot.supposed, with_takers(found, analysis))
 
 
 def _not_starting(analysis: Analysis, verdict: Verdict, places: Sequence[NodeDevices]) -> tuple[NotStarting, ...]:

@@ -1,6 +1,6 @@
-"""Commands about nodes that are only supposed: there is nothing for them to show or to change.
+"""What is said of nodes that are only supposed: that they take a pod, and no commands about them.
 
-They are taken out of a finished diagnosis: a hundred places in causes and remedies name commands, and none of them has
+Commands are taken out of a finished diagnosis: a hundred places in causes and remedies name some, and none of them has
 to know which nodes are real.
 """
 
@@ -13,6 +13,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_dra.command import CommandLine
+from kubectl_dra.exit_codes import Verdict
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, RemedyPlan
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE
@@ -20,6 +22,13 @@ from kubectl_dra.explain.question.what_if_flag import WITH_NODE
 _PARTS: Final = re.compile("[/=,]")
 _WITH_NODES: Final = (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE)
 """What asks the same question again, with the same new nodes."""
+
+
+def with_takers(found: Diagnosis, analysis: Analysis) -> Diagnosis:
+    """The diagnosis of a pod without claims that fits, with the nodes that take it: a new one may be the only one."""
+    if found.verdict is not Verdict.SCHEDULABLE or analysis.question.claims:
+        return found
+    return replace(found, fitting=tuple(analysis.takers))
 
 
 def without_commands_for(nodes: Set[str], diagnosis: Diagnosis) -> Diagnosis:

@@ -32,6 +32,7 @@ from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.changes import Again, Changes, without_own
+from kubectl_dra.fit.on_new_nodes import resting_on
 from kubectl_dra.fit.place import Placement, Placer, Unplaced, scheduling_order
 from kubectl_dra.fit.plan import FitPlan, plans_of
 from kubectl_dra.fit.pod_factory import NewPod
@@ -101,7 +102,7 @@ def fit(
         )
     if not placement.settled and not options.most:
         results = _with_ranges(results, plans, state, snapshot, budget)
-    return FitAnswer(
+    answer = FitAnswer(
         tuple(results),
         settings.scheduler.version,
         settings.release_source,
@@ -114,6 +115,7 @@ def fit(
         ),
         other_nodes=_other_nodes(placement, snapshot),
     )
+    return resting_on(answer, settings.new_nodes, snapshot) if settings.new_nodes else answer
 
 
 def _placed(placer: Placer, plans: Sequence[FitPlan], snapshot: Snapshot, chance: Random | None = None) -> Placement:

@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from typing import Final
+from math import ceil
+from typing import Final, NamedTuple
 
 from msgspec import structs
 
-from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.cause_kinds import Family
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.on_new_nodes import kept_off
 from kubectl_dra.explain.phrase import Words
-from kubectl_dra.explain.question.new_nodes import FLAG
+from kubectl_dra.explain.question.new_nodes import FLAG, MOST
 from kubectl_dra.explain.question.with_node_flag import Addition, with_nodes
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import fit
+from kubectl_dra.fit.on_new_nodes import resting_on, supposed_of
 from kubectl_dra.fit.result import FitAnswer, FitOptions, NodesNeeded
 from kubectl_dra.fit.workload import WorkloadPods
 
 Attempt = Callable[[int], FitAnswer]
 """Places the workloads with so many new nodes."""
-Supposing = Callable[[Sequence[Sequence[Pod]]], Words]
-"""What is supposed of new nodes by the pods that each of them takes."""
-MOST_SEARCHED: Final = 64
-"""With more nodes than these nothing is tried."""
+_IN_VAIN: Final = 64
+"""So many nodes are tried where twice as many bring no more pods."""
+_EXTRAPOLATED: Final = 8
+"""So often the next number is what the last ones promise; after that it is twice as many at least."""
+
+
+class Searched(NamedTuple):
+    """The smallest ``number`` of nodes that was found, and the greatest that was tried; ``ended``: each further node
+    brought pods, but no more nodes were tried.
+    """
+
+    number: int
+    most: int
+    ended: bool
 
 
 def fit_with_nodes(
@@ -37,11 +48,10 @@ def fit_with_nodes(
     progress: Progress,
     added: Sequence[Addition],
     notes: Sequence[Words],
-    supposing: Supposing,
 ) -> FitAnswer:
     """Places the workloads on the cluster with new nodes; the smallest number of them, where nobody said how many.
 
-    ``notes`` are what to say of the new nodes, ``supposing`` says what a yes supposes of each.
+    ``notes`` are what to say of the new nodes.
 
     Raises:
         UsageError: of several sorts of nodes nobody said how many.
@@ -62,7 +72,9 @@ def fit_with_nodes(
     if not searched or options.most:
         there = with_nodes(snapshot, added, settings.scheduler)
         answer = fit(workloads, there, settings, options, progress)
-        return structs.replace(answer, notes=(*notes, *answer.notes), unhelpful=why_not(answer, there))
+        why = why_not(answer, there)
+        answer = resting_on(answer, added, there)
+        return structs.replace(answer, notes=(*notes, *answer.notes), unhelpful=why)
     tried: dict[int, FitAnswer] = {}
     after_others: dict[int, FitAnswer] = {}
 
@@ -74,7 +86,8 @@ def fit_with_nodes(
             known[count] = fit(workloads, there, settings, counting, progress)
         return known[count]
 
-    number = _smallest(attempt)
+    found = _smallest(attempt)
+    number = found.number
     there = with_nodes(snapshot, added, settings.scheduler, number)
     answer = fit(workloads, there, settings, options, progress)
     unhelpful: Words = ""
@@ -87,24 +100,18 @@ def fit_with_nodes(
     fewer = [(count, _placed(fit_answer)) for count, fit_answer in tried.items() if count < number]
     pods = sum(workload.pods for workload in answer.workloads)
     idle = any(workload.begin.lost for fit_answer in (answer, *tried.values()) for workload in fit_answer.workloads)
-    known = (searched[0].new.text, number, _placed(answer), pods, max(fewer, default=None), max(tried))
-    taken = _taken(answer, there.nodes.keys() - snapshot.nodes.keys())
-    needed = NodesNeeded(*known, idle, provided=supposing(taken))
+    known = (searched[0].new.text, number, _placed(answer), pods, max(fewer, default=None), found.most)
+    provided = supposed_of(answer.workloads, added, there, each="each" if len(added) == 1 else "")
+    needed = NodesNeeded(*known, idle, provided=provided, ended=found.ended)
     if answer.first and needed.enough:
         after = _smallest(lambda count: attempt(count, after_others), number)
-        enough = _fits(after_others[after])
-        needed = structs.replace(needed, others=answer.first, after=after if enough else None)
+        enough = _fits(after_others[after.number])
+        needed = structs.replace(
+            needed, others=answer.first, after=after.number if enough else None, most=max(needed.most, after.most)
+        )
         answer = structs.replace(answer, first=())
+    answer = resting_on(answer, added, there, searched=True)
     return structs.replace(answer, needed=needed, notes=(*notes, *answer.notes), unhelpful=unhelpful)
-
-
-def _taken(answer: FitAnswer, new: Set[str]) -> list[list[Pod]]:
-    """The pods that each of the new nodes takes."""
-    taken: dict[str, list[Pod]] = {}
-    for placed_pod in (pod for workload in answer.workloads for pod in workload.placed_pods):
-        if placed_pod.node in new:
-            taken.setdefault(placed_pod.node, []).append(placed_pod.new.pod)
-    return list(taken.values())
 
 
 def _refusal(alone: Diagnosis | None, all_nodes: Diagnosis | None, new: Set[str]) -> Words:
@@ -117,24 +124,53 @@ def _refusal(alone: Diagnosis | None, all_nodes: Diagnosis | None, new: Set[str]
     return next((group.reason for group in groups if not new.isdisjoint(group.nodes)), "")
 
 
-def _smallest(attempt: Attempt, start: int = 0) -> int:
+def _smallest(attempt: Attempt, start: int = 0) -> Searched:
     """The smallest number with which all fit; else the smallest of those tried with which most fit.
 
     More nodes are taken never to be worse: what is returned was tried, and so was one node less.
     """
     counts = [start]
-    while not _fits(attempt(counts[-1])) and counts[-1] < MOST_SEARCHED and not _open(attempt(counts[-1])):
-        counts.append(counts[-1] * 2 or 1)
+    while not _fits(attempt(counts[-1])) and counts[-1] < MOST and not _open(attempt(counts[-1])):
+        gained = _gained(counts, attempt)
+        if not gained and counts[-1] >= _IN_VAIN:
+            break
+        counts.append(_following(counts, gained, attempt))
     goal = _placed(attempt(counts[-1]))
     low = max((count for count in counts if _placed(attempt(count)) < goal), default=start - 1)
     high = min(count for count in counts if _placed(attempt(count)) >= goal)
+    middle = high - 1
     while high - low > 1:
-        middle = (low + high) // 2
         if _placed(attempt(middle)) >= goal:
             high = middle
         else:
             low = middle
-    return high
+        middle = (low + high) // 2
+    return Searched(high, counts[-1], ended=not _fits(attempt(high)) and bool(_gained(counts, attempt)))
+
+
+def _gained(counts: Sequence[int], attempt: Attempt) -> int:
+    """How many more pods the last number of nodes has brought than half of it, or the next smaller one tried."""
+    half = max((count for count in counts if count <= counts[-1] // 2), default=counts[0])
+    return _near(attempt(counts[-1])) - _near(attempt(half)) if len(counts) > 1 else 0
+
+
+def _following(counts: Sequence[int], gained: int, attempt: Attempt) -> int:
+    """The number to try next: where each node has brought as many pods, the one that brings all; else twice as many."""
+    last = counts[-1]
+    doubled = last * 2 or 1
+    before = counts[-2] if len(counts) > 1 else last
+    more = _near(attempt(last)) - _near(attempt(before))
+    if not gained or more <= 0:
+        return min(doubled, MOST)
+    lacking = sum(workload.pods for workload in attempt(last).workloads) - _near(attempt(last))
+    promised = last + max(1, ceil(lacking * (last - before) / more))
+    return min(promised if len(counts) <= _EXTRAPOLATED else max(promised, doubled), MOST)
+
+
+def _near(answer: FitAnswer) -> int:
+    """How many pods start, or would if the rest of their group had a node."""
+    waiting = (workload.stop.placed for workload in answer.workloads if workload.stop is not None)
+    return _placed(answer) + sum(waiting)
 
 
 def _fits(answer: FitAnswer) -> bool:

@@ -117,7 +117,7 @@ class WorkloadFit(Struct, frozen=True):
     to. ``as_many``: as many replicas as fit were asked for; ``at_least``: more may fit than were tried. ``more`` are
     changes with which more fit; ``tried`` how many of each sort were tried. ``begin`` says which of the placed pods do
     not start. ``replaced`` are pods of a former template; of others that run ``former`` are of one, and stay.
-    ``refused``: the API server refuses a change of what exists.
+    ``refused``: the API server refuses a change of what exists. ``provided`` is what it supposes of new nodes.
     """
 
     workload: WorkloadPods
@@ -140,6 +140,7 @@ class WorkloadFit(Struct, frozen=True):
     replaced: FormerPods | None = None
     former: int = 0
     refused: bool = False
+    provided: Words = ""
 
     @property
     def placed(self) -> int:
@@ -164,7 +165,7 @@ class NodesNeeded(Struct, frozen=True):
     ``fewer`` is the next smaller number that was tried, and how many do with it; ``most`` the greatest number that was
     tried. ``idle``: with some number, pods have a node where they do not start. ``others`` are pods that wait already,
     each as ``namespace/name``; ``after`` is the number where they are placed first; None where none that was tried
-    is enough. ``provided`` is what is supposed of each node.
+    is enough. ``provided`` is what is supposed of each node. ``ended``: more nodes would help, but were not tried.
     """
 
     nodes: str
@@ -177,6 +178,7 @@ class NodesNeeded(Struct, frozen=True):
     others: tuple[str, ...] = ()
     after: int | None = None
     provided: Words = ""
+    ended: bool = False
 
     @property
     def enough(self) -> bool:

@@ -134,11 +134,17 @@ def _allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, s
     if diagnosis.kind == "claim":
         unused = f", but it is pending: {first}" if first else idle(diagnosis.not_starting)
         return f"{subject} {can} be allocated{changed}", f"it {fits} on {where}{unused}"
-    if not diagnosis.claims:
+    if not diagnosis.claims and (diagnosis.fits_already or not diagnosis.supposed):
         return f"{subject} uses no resource claims", "devices do not keep it pending"
     still = f"; it still waits: {first}".removesuffix(".") if first else idle(diagnosis.not_starting)
     written_claims = any(not claim.by_scheduler for claim in diagnosis.claims)
     who, verb, have = ("its claims", fit, "its claims are") if written_claims else ("it", fits, "its devices are")
+    if diagnosis.fits_already:
+        nodes = set(diagnosis.fitting) - set(diagnosis.fits_already)
+        also = f", and on {some(sorted(nodes))} as well" if nodes else ""
+        already = some(diagnosis.fits_already)
+        fit = "fit" if written_claims else "fits"
+        return f"{subject} can be scheduled without this change", f"{who} {fit} on {already} already{also}{still}"
     reason = f"{who} {verb} on {where}" if diagnosis.fitting else f"{have} allocated already"
     return f"{subject} {can} be scheduled{changed}", f"{reason}{still}"
 
@@ -175,10 +181,9 @@ def _not_allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[st
     if findings and (state := findings[0].trouble):
         verb = written(state)
     why = f"{first or 'no reason found'}{more}"
-    return (
-        f"{subject} {verb}",
-        f"{written(diagnosis.on_new_nodes)}; elsewhere, {why}" if diagnosis.on_new_nodes else why,
-    )
+    if diagnosis.on_new_nodes:
+        why = f"{written(diagnosis.on_new_nodes)}; elsewhere, {written(diagnosis.on_old_nodes)}{more}"
+    return f"{subject} {verb}", why
 
 
 def choice(diagnosis: Diagnosis) -> str:

@@ -148,7 +148,8 @@ def _workload(workload: WorkloadFit, invocation: Invocation) -> dict[str, Any]:
 
 
 def _open(workload: WorkloadFit) -> list[str]:
-    return [maybe(workload)] if workload.verdict is Verdict.UNDETERMINED else []
+    why = maybe(workload) or written(workload.provided)
+    return [why] if workload.verdict is Verdict.UNDETERMINED else []
 
 
 def counts_json(fitted: WorkloadFit) -> dict[str, Any]:

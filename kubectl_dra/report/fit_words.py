@@ -52,9 +52,10 @@ def headline(workload: WorkloadFit) -> str:
         return f"{workload.workload.title} {CHANGE_REFUSED.state}{_beside(workload)}."
     if workload.verdict is Verdict.NOT_STARTING and not (workload.as_many and workload.starting):
         return f"{_starting(workload)}."
-    if workload.verdict is Verdict.UNDETERMINED:
+    if workload.verdict is Verdict.UNDETERMINED and workload.begin.maybe:
         return f"{_count(workload)}{_beside(workload)}, but whether they start is undetermined: {maybe(workload)}."
-    return f"{_count(workload)}{_beside(workload)}{_idle(workload)}."
+    provided = f", if {written(workload.provided)}" if workload.provided else ""
+    return f"{_count(workload)}{provided}{_beside(workload)}{_idle(workload)}."
 
 
 def conditions(workload: WorkloadFit) -> tuple[Gap, ...]:
@@ -239,6 +240,8 @@ def needed(needed: NodesNeeded) -> str:
     if not needed.number:
         return f"New nodes {which} do not help: {_tried(needed)}"
     fit = f"{needed.placed:,} of {amount(needed.pods, 'pod')}"
+    if needed.ended:
+        return f"With {number} {which} {fit} {fits}; each more helps, but no more are tried"
     return f"With {number} {which} {fit} {fits}, and more do not help: {_tried(needed)}"
 
 

@@ -228,7 +228,8 @@ class _Copier:
         meta = self._like.metadata
         labels = {key: self._texts.get(value, value) for key, value in meta.labels.items()}
         notes = {key: self._texts.get(value, value) for key, value in meta.annotations.items()}
-        new = structs.replace(meta, name=self._name, uid=f"more:{self._name}", labels=labels, annotations=notes)
+        uid = f"more:{self._name}" if meta.uid else ""
+        new = structs.replace(meta, name=self._name, uid=uid, labels=labels, annotations=notes)
         if self._as_is:
             return Node(new, self._like.spec, self._like.status)
         taints = tuple(taint for taint in self._like.taints if not passes(taint.key))

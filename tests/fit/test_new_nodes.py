@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.fit.test_workloads import gang
 from tests.fit.worlds import claim, deployment, fitted, node, running, said, template
 from tests.ran import ran
 
 JSON = dict[str, Any]
+WITH = "--with-node"
 
 
 class ScaleUp(NamedTuple):
@@ -94,6 +96,27 @@ def test_no_such_node_helps(tmp_path: Path) -> None:
     assert (code, report["newNodes"]["number"], report["newNodes"]["enough"]) == (1, 0, False)
     assert report["newNodes"]["text"] == "New nodes (like=cpu) do not help: up to 64 were tried"
     assert report["newNodesRefuse"] == "gpu: no devices published for it"
+
+
+@pytest.mark.parametrize(("pods", "each", "number"), [(150, 1, 149), (140, 2, 69)])
+def test_as_many_are_found_as_each_one_helps(tmp_path: Path, pods: int, each: int, number: int) -> None:
+    """Though that is more than are tried in vain: 300 nodes of which each brings pods are not too many."""
+    code, report = fitted(tmp_path, node("gpu", each), [template(), deployment(pods)], WITH, "like=gpu")
+    found = report["newNodes"]
+    assert (code, found["number"], found["fewer"]["number"]) == (0, number, number - 1)
+
+
+def test_a_group_of_many_needs_all_its_nodes_at_once(tmp_path: Path) -> None:
+    """With fewer none of its pods has a node."""
+    code, report = fitted(tmp_path, node("gpu", 1), [template(), *gang(70, 70)], WITH, "like=gpu")
+    assert (code, report["newNodes"]["number"]) == (0, 69)
+
+
+def test_where_each_one_helps_no_more_than_the_most_are_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubectl_dra.fit.nodes_needed.MOST", 20)
+    code, report = fitted(tmp_path, node("gpu", 1), [template(), deployment(30)], WITH, "like=gpu")
+    told = "With 20 new nodes (like=gpu) 21 of 30 pods fit; each more helps, but no more are tried"
+    assert (code, report["newNodes"]["text"]) == (1, told)
 
 
 def test_none_is_needed(tmp_path: Path) -> None:
@@ -462,7 +485,8 @@ def test_supposed_nodes_are_not_counted_as_existing(tmp_path: Path) -> None:
 def test_what_is_supposed_of_each_new_node_is_said_first(tmp_path: Path) -> None:
     manifest = [template(), deployment(2, gpus=1, cpu="100m", nodeSelector={"team": "ml"})]
     code, report = fitted(tmp_path, node("cpu"), manifest, "--with-node", "1xL4")
-    assert (code, report["newNodes"]["number"]) == (0, 2)
+    # As ``explain`` says of one of the pods, whether it fits is open.
+    assert (code, report["newNodes"]["number"]) == (3, 2)
     assert report["newNodes"]["text"].startswith(
         "It takes 2 new nodes (1xL4), if driver gpu.nvidia.com is installed, which nothing here shows, and each has "
         "room for the pod (cpu 100m), no taint and label team=ml; with 1, "

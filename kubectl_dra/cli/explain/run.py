@@ -166,7 +166,7 @@ def _diagnosed(posed: Posed, flags: ExplainFlags, connection: ConnectionFlags) -
     if posed.settings.added:
         from kubectl_dra.explain.on_new_nodes import narrowed, with_new_nodes
 
-        if certain := narrowed(diagnosis, posed.snapshot, posed.settings):
+        if certain := narrowed(diagnosis, posed.question, posed.snapshot, posed.settings):
             posed = posed._replace(snapshot=certain.snapshot, settings=certain.settings)
             diagnosis = diagnose(posed.question, posed.snapshot, posed.settings)
             diagnosis = replace(diagnosis, notes=(certain.note, *diagnosis.notes))

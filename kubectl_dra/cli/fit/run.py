@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from kubectl_dra.explain.phrase import Words
     from kubectl_dra.explain.question.with_node_flag import Addition
     from kubectl_dra.explain.settings import Settings
-    from kubectl_dra.fit.nodes_needed import Supposing
 
 
 def run(flags: FitFlags, connection: ConnectionFlags) -> int:
@@ -119,10 +118,10 @@ def _read(flags: FitFlags, connection: ConnectionFlags) -> tuple[list[WorkloadPo
 
 def _new_nodes(
     flags: FitFlags, workloads: Sequence[WorkloadPods], snapshot: Snapshot, settings: Settings
-) -> tuple[list[Addition], list[Words], Supposing]:
-    """The new nodes, what to say of them, and what a yes supposes of each by the pods that each takes."""
+) -> tuple[list[Addition], list[Words]]:
+    """The new nodes, and what to say of them."""
     from kubectl_dra.explain.autoscaling import autoscaler_notes, taints_left_out
-    from kubectl_dra.explain.on_new_nodes import conditions, doubts, drivers_of
+    from kubectl_dra.explain.new_node_conditions import doubts
     from kubectl_dra.explain.question.with_node_flag import assumed_of, filled_in, new_additions
 
     pods = [role.pod for workload in workloads for role in workload.roles]
@@ -130,9 +129,7 @@ def _new_nodes(
     added = new_additions(flags.with_nodes, questions, snapshot, settings.scheduler)
     views = autoscaler_notes(questions, added, snapshot, settings)
     left_out = taints_left_out(questions, added, snapshot, settings)
-    notes: list[Words] = [*doubts(added, snapshot), *left_out, *assumed_of(added), *filled_in(added), *views]
-    drivers = drivers_of(added)
-    return added, notes, lambda taken: conditions(pods, taken, drivers, added, snapshot, each="each")
+    return added, [*doubts(added, snapshot), *left_out, *assumed_of(added), *filled_in(added), *views]
 
 
 def _with_sharing(

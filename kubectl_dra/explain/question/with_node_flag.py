@@ -38,7 +38,7 @@ from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.short_forms import described_by
 from kubectl_dra.explain.question.unknown_node import is_path, unknown_node
 from kubectl_dra.explain.question.unsaid import all_the_same, missing, saying_all, taken_in_its_place
-from kubectl_dra.scheduling.node_copy import copies_of
+from kubectl_dra.scheduling.node_copy import copies_of, is_like
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import some
 
@@ -80,6 +80,17 @@ class Addition(Struct, frozen=True):
     def countable(self) -> bool:
         """Whether it may be any number of nodes: those of a file with several are all added once."""
         return len(self.nodes) < 2
+
+    @property
+    def room_known(self) -> bool:
+        """Whether it is known which CPUs and memory they have."""
+        if self.words is not None:
+            return self.words.machine is not None
+        return all(copy.node.allocatable for copy in self.nodes)
+
+    def has(self, name: str) -> bool:
+        """Whether a new node of this name is one of them."""
+        return any(is_like(name, own) for own in (self.like, *(copy.node.name for copy in self.nodes)))
 
     @property
     def local(self) -> bool:
@@ -387,4 +398,4 @@ def _of_file(new: NewNodes) -> Addition:
 
 def _as_new(node: Node) -> Node:
     """A node of a file as it will be: how the one was whose file this is says nothing of it."""
-    return Node(node.metadata, node.spec, replace(node.status, conditions=()))
+    return Node(replace(node.metadata, uid=""), node.spec, replace(node.status, conditions=()))

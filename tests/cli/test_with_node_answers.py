@@ -1,0 +1,149 @@
+"""What ``--with-node`` answers: of which nodes a reason is, on which a yes rests, and whether it was a yes before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Ran
+from tests.cli.test_explain_with_node import FULL, JSON, asked, notes, nvidia, pending
+from tests.fit.worlds import CLASS, deployment, fitted, node, running, template, write_cluster
+
+Dra = Callable[..., Ran]
+WITH = "--with-node"
+LABEL_UNKNOWN = "eks.amazonaws.com/nodegroup"
+
+
+def plugin_pod() -> list[JSON]:
+    """A pod that asks for what a device plugin offers, and has no claim."""
+    (pod,) = running("train", "")
+    resources = {"limits": {"example.com/gpu": "1"}, "requests": {"example.com/gpu": "1"}}
+    pod["spec"] = {"containers": [{"name": "c", "image": "i", "resources": resources}]}
+    pod["status"] = {"phase": "Pending"}
+    return [pod]
+
+
+def plugin_node(name: str) -> list[JSON]:
+    (made,) = node(name)
+    made["status"]["allocatable"]["example.com/gpu"] = "1"
+    return [made]
+
+
+def holding(on: str) -> list[JSON]:
+    (pod,) = running("other", on)
+    pod["spec"]["containers"] = plugin_pod()[0]["spec"]["containers"]
+    return [pod]
+
+
+def test_a_pod_without_claims_is_told_where_it_would_fit(dra: Dra, tmp_path: Path) -> None:
+    cluster = [*plugin_node("n1"), *holding("n1"), *plugin_pod()]
+    assert asked(dra, tmp_path, cluster)["verdict"] == "cannot-be-scheduled"
+    found = asked(dra, tmp_path, cluster, WITH, "n1")
+    assert found["verdict"] == "can-be-scheduled"
+    assert "could be scheduled with this change: it would fit on 1 node (n1-more)" in found["answer"]
+    # One that fits without the new node is not kept by devices.
+    found = asked(dra, tmp_path, [*plugin_node("n1"), *plugin_pod()], WITH, "n1")
+    assert "could be" not in found["answer"]
+
+
+def test_a_pod_that_fits_already_is_told_so(dra: Dra, tmp_path: Path) -> None:
+    cluster = [*FULL, *node("gpu-1", 1), *pending()]
+    found = asked(dra, tmp_path, cluster, WITH, "gpu-0")
+    told = "can be scheduled without this change: its claims fit on gpu-1 already, and on gpu-0-more as well."
+    assert (found["verdict"], told in found["answer"]) == ("can-be-scheduled", True)
+    assert asked(dra, tmp_path, cluster)["verdict"] == "can-be-scheduled"
+    # With another change, what it would be without is no matter.
+    found = asked(dra, tmp_path, cluster, WITH, "gpu-0", "--what-if", "count=1")
+    assert "with these changes" in found["answer"]
+
+
+def test_elsewhere_are_the_nodes_that_are_there(dra: Dra, tmp_path: Path) -> None:
+    """The new one is not among them."""
+    cluster = nvidia([*node("gpu-0", 4), *node("gpu-1", 2)])
+    cluster[3]["spec"]["devices"][0]["attributes"]["productName"] = {"string": "Tesla T4"}
+    wanted = {
+        "count": 9,
+        "selectors": [{"cel": {"expression": 'device.attributes["gpu.nvidia.com"].productName == "NVIDIA L4"'}}],
+    }
+    found = asked(dra, tmp_path, [*cluster, *pending(wanted)], WITH, "8xL4")
+    assert "on new-node, " in found["answer"] and "no eligible node has more than 8" in found["answer"]
+    elsewhere = found["answer"].partition("elsewhere, ")[2]
+    assert "5 of 6 devices have that, at most 4 on one node" in elsewhere
+
+
+@pytest.mark.parametrize("spec", [{"nodeSelector": {"zone": "c"}}, {"nodeSelector": {"kubernetes.io/os": "windows"}}])
+def test_what_holds_of_all_nodes_is_said_once(dra: Dra, tmp_path: Path, spec: JSON) -> None:
+    found = asked(dra, tmp_path, [*FULL, *node("gpu-1", 1), *pending(**spec)], WITH, "gpu-0")
+    ((key, value),) = spec["nodeSelector"].items()
+    assert found["answer"].endswith(
+        f"gpu-0-more would not take the pod: nodeSelector {key}={value} does not match; elsewhere, the same."
+    )
+
+
+def test_a_missing_class_is_said_once(dra: Dra, tmp_path: Path) -> None:
+    """Though the nodes that show what it is of are others."""
+    there = node("gpu-0", 1)
+    there[0]["metadata"]["labels"]["nvidia.com/gpu.present"] = "true"
+    there[1]["spec"]["driver"] = "compute-domain.nvidia.com"
+    write_cluster(tmp_path / "cluster.json", [*there, *pending({"deviceClassName": "gpu.nvidia.com"})])
+    ran = dra("explain", "pod/train", "--snapshot", str(tmp_path / "cluster.json"), WITH, "gpu-0")
+    said = " ".join(ran.out.split()).partition("class-missing")[0]
+    assert "although nodes gpu-0-more have GPUs; elsewhere, the same." in said
+
+
+def test_a_condition_is_of_the_nodes_that_fit(dra: Dra, tmp_path: Path) -> None:
+    """And where one that needs none fits as well, the yes does not rest on it."""
+    wanted = {"selectors": [{"cel": {"expression": 'device.attributes["gpu.nvidia.com"].productName == "NVIDIA L4"'}}]}
+    pod = pending(wanted)
+    pod[1]["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "2"}
+    cluster = [*nvidia([*node("gpu-0", 1)]), *running("other", "gpu-0", [0]), *pod]
+    for held in (each for each in cluster if each["kind"] == "ResourceClaim" and "status" in each):
+        held["status"]["allocation"]["devices"]["results"][0]["driver"] = "gpu.nvidia.com"
+    found = asked(dra, tmp_path, cluster, WITH, "8xT4", WITH, "gpu-0")
+    assert "with these changes: its claims would fit on 1 node (gpu-0-more)" in found["answer"]
+    found = asked(dra, tmp_path, cluster, WITH, "8xL4", WITH, "gpu-0")
+    assert "with these changes: its claims would fit on 1 node (gpu-0-more)" in found["answer"]
+    assert "new-node would fit as well, if new-node has room for the pod (cpu 2)" in notes(found)
+    found = asked(dra, tmp_path, cluster, WITH, "8xT4", WITH, "1xL4")
+    assert "if new-node-2 has room for the pod (cpu 2): " in found["answer"]
+    found = asked(dra, tmp_path, cluster, WITH, "2xL4", WITH, "1xL4")
+    room = "has room for the pod (cpu 2)"
+    assert f"if new-node {room}, or new-node-2 {room}: " in found["answer"]
+
+
+def test_a_node_of_a_file_without_allocatable_has_room_perhaps(dra: Dra, tmp_path: Path) -> None:
+    new = node("big", 1)
+    del new[0]["status"]["allocatable"]
+    (tmp_path / "new.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": new}))
+    pod = pending()
+    pod[1]["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "2"}
+    found = asked(dra, tmp_path, [*FULL, *pod], WITH, str(tmp_path / "new.json"))
+    assert "with this change, if big has room for the pod (cpu 2): " in found["answer"]
+    del pod[1]["spec"]["containers"][0]["resources"]["requests"]
+    found = asked(dra, tmp_path, [*FULL, *pod], WITH, str(tmp_path / "new.json"))
+    assert "with this change: " in found["answer"]
+
+
+@pytest.mark.parametrize("flags", [(), ("--max",), ("--replicas", "2")])
+@pytest.mark.parametrize("count", ["", ",count=1"])
+def test_fit_and_explain_have_the_same_conditions(dra: Dra, tmp_path: Path, count: str, flags: tuple[str, ...]) -> None:
+    """Whether or not the number of nodes is looked for."""
+    like = nvidia([*node("gpu-0", 1)])
+    manifest = [template(), deployment(2, cpu="2")]
+    code, report = fitted(tmp_path, like, manifest, *flags, WITH, f"8xL4{count}")
+    said = json.dumps(report)
+    assert (code, report["items"][0]["verdict"]) == (0, "can-be-scheduled")
+    assert "if each has room for " in said or ", if new-node has room for " in report["items"][0]["answer"]
+    manifest = [template(), deployment(2, nodeSelector={LABEL_UNKNOWN: "gpu"})]
+    code, report = fitted(tmp_path, like, manifest, *flags, WITH, f"8xL4{count}")
+    item: Any = report["items"][0]
+    assert (code, item["verdict"]) == (3, "undetermined")
+    assert item["answer"].endswith(f", if new-node has label {LABEL_UNKNOWN}=gpu.") and item["undetermined"]
+    if not flags:
+        write_cluster(tmp_path / "cluster.json", [CLASS, *like])
+        files = ("-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+        assert dra("explain", *files, WITH, f"8xL4{count}").code == 3
