@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -32,14 +32,28 @@ class MachineType(Struct, frozen=True):
 
 
 class CloudMachines(Struct, frozen=True):
-    """Machine types of a cloud, with the pages and lists (``sources``) that say what they have."""
+    """Machine types of a cloud, with the pages and lists (``sources``) that say what they have.
+
+    ``labels`` is how labels begin that only its Kubernetes service gives nodes, where labels tell of devices.
+    """
 
     sources: tuple[str, ...]
     machines: Mapping[str, MachineType]
+    labels: str = ""
 
 
 @cache
 def machine_types() -> Mapping[str, MachineType]:
     """All of them by name."""
-    groups = convert(parsed(FILE.read_text("utf-8")), list[CloudMachines])
-    return {name: machine for group in groups for name, machine in group.machines.items()}
+    return {name: machine for group in _groups() for name, machine in group.machines.items()}
+
+
+def cloud_of_label(key: str) -> Collection[str] | None:
+    """The machine types of the cloud that alone gives nodes such a label; None if that is no cloud's label."""
+    groups = [group for group in _groups() if group.labels and key.startswith(group.labels)]
+    return {name for group in groups for name in group.machines} if groups else None
+
+
+@cache
+def _groups() -> list[CloudMachines]:
+    return convert(parsed(FILE.read_text("utf-8")), list[CloudMachines])

@@ -147,3 +147,30 @@ def test_fit_and_explain_have_the_same_conditions(dra: Dra, tmp_path: Path, coun
         write_cluster(tmp_path / "cluster.json", [CLASS, *like])
         files = ("-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
         assert dra("explain", *files, WITH, f"8xL4{count}").code == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        ("p4d.24xlarge", "undetermined"),
+        ("Standard_NC24ads_A100_v4", "undetermined"),
+        ("a2-highgpu-1g", "can-be-scheduled"),
+        ("a2-ultragpu-1g", "cannot-be-scheduled"),
+    ],
+)
+def test_gke_labels_no_node_of_another_cloud(dra: Dra, tmp_path: Path, words: str, verdict: str) -> None:
+    asks = {"cloud.google.com/gke-accelerator": "nvidia-tesla-a100"}
+    for spec, told in ((asks, verdict), ({}, "can-be-scheduled")):
+        found = asked(dra, tmp_path, [*node("cpu"), *pending(nodeSelector=spec)], WITH, words)
+        assert found["verdict"] == told
+        if words.startswith(("p4d", "Standard")):
+            assert "cloud.google.com" not in json.dumps([each for each in found["notes"] if "is taken to run" in each])
+
+
+def test_gke_labels_a_node_where_others_show_it(dra: Dra, tmp_path: Path) -> None:
+    there = node("cpu")
+    assert "cloud.google.com" not in notes(asked(dra, tmp_path, [*there, *pending()], WITH, "1xL4"))
+    there[0]["metadata"]["labels"]["cloud.google.com/gke-nodepool"] = "cpu"
+    assert "label cloud.google.com/gke-accelerator=nvidia-l4" in notes(
+        asked(dra, tmp_path, [*there, *pending()], WITH, "1xL4")
+    ).replace("labels ", "label ")

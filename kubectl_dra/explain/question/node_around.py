@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.taints import BLOCKING_EFFECTS
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.drivers import Driver, vendor_files
+from kubectl_dra.data.machine_types import cloud_of_label
 from kubectl_dra.explain.question.device_facts import attribute_text, products_there
 from kubectl_dra.explain.question.node_in_words import NodeInWords
 from kubectl_dra.scheduling.node_affinity import required_affinity
@@ -44,7 +45,8 @@ def furnished(words: NodeInWords, pods: Sequence[Pod], snapshot: Snapshot) -> tu
     likes = _likes(words.driver, snapshot)
     taints = reduce(_in_both, (_lasting(node) for node in likes)) if likes else ()
     labels = dict(words.node.node.labels)
-    implied = _implied(words)
+    asked = {key for pod in pods for key, _ in _asked(pod, labels)}
+    implied = {key: values for key, values in _implied(words).items() if _labelled(key, words, asked, snapshot)}
     labels |= {key: values[0] for key, values in implied.items() if len(values) == 1 and key not in labels}
     same = [node for node in likes if _has_product(node, words, snapshot)]
     common: dict[str, str] = {}
@@ -96,6 +98,20 @@ def _asked(pod: Pod, labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for key, value in wanted.items():
         if key not in labels and key != HOSTNAME:
             yield key, value
+
+
+def _labelled(key: str, words: NodeInWords, asked: Collection[str], snapshot: Snapshot) -> bool:
+    """Whether the node has a label of its product: one that a cloud gives nodes only if it is a node of that cloud.
+
+    Of a node whose machine type is not known, others of the cluster tell, or a pod that asks for the label.
+    """
+    machines = cloud_of_label(key)
+    if machines is None:
+        return True
+    if machine := words.described.machine:
+        return machine in machines
+    nodes = snapshot.real.nodes.values()
+    return key in asked or any(cloud_of_label(label) == machines for node in nodes for label in node.labels)
 
 
 def _implied(words: NodeInWords) -> dict[str, tuple[str, ...]]:
