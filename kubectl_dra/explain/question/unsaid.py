@@ -16,8 +16,9 @@ from kubectl_dra.cel import CompileError, compile_expression
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.data.drivers import name_in
+from kubectl_dra.data.drivers import catalogue, name_in
 from kubectl_dra.data.machine_types import machine_types
+from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.question.device_facts import (
     DeviceFacts,
     facts_of,
@@ -26,7 +27,7 @@ from kubectl_dra.explain.question.device_facts import (
     products_there,
     typed_value,
 )
-from kubectl_dra.explain.question.node_in_words import NodeInWords, is_quantity, with_product
+from kubectl_dra.explain.question.node_in_words import NodeInWords, is_quantity, node_in_words, with_product
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import join
@@ -68,6 +69,46 @@ def missing(words: NodeInWords, question: Question, snapshot: Snapshot, schedule
         if (published or there.get(name, ("",))[0] == column.kind) and not unique and not said:
             unsaid[name] = column.kind
     return dict(sorted(unsaid.items()))
+
+
+def of_other_drivers(
+    words: NodeInWords, question: Question, snapshot: Snapshot, scheduler: Scheduler
+) -> dict[str, str]:
+    """The requests that only devices of other drivers serve, each with one of these; empty if words may be enough.
+
+    They are enough for a no where none of the requests is served by the driver of the words, or where devices that are
+    not of a node serve the others.
+    """
+    own, others = False, dict[str, str]()
+    for claim in question.existing_claims:
+        for request in claim.requests if claim.allocation is None else ():
+            served = _serving(request.alternatives(), words, snapshot, scheduler)
+            if words.driver.name in served:
+                own = True
+            elif served and not any(served.values()):
+                others[request.name] = next(iter(served))
+    return others if own else {}
+
+
+def _serving(
+    specs: Sequence[DeviceRequest], words: NodeInWords, snapshot: Snapshot, scheduler: Scheduler
+) -> dict[str, bool]:
+    """The drivers whose devices a request takes, each with whether some are not of one node alone.
+
+    A class of which there are no devices is taken for that of the driver that is known to bring it.
+    """
+    served: dict[str, bool] = {}
+    for slice_ in snapshot.slices:
+        shared = not slice_.scope.node_name
+        if (slice_.driver not in served or shared) and _taken_by(specs, slice_.devices, snapshot, scheduler):
+            served[slice_.driver] = served.get(slice_.driver, False) or shared
+    if _taken_by(specs, [words.device], snapshot, scheduler):
+        served.setdefault(words.driver.name, False)
+    for spec in specs:
+        driver = catalogue().of_class(spec.device_class)
+        if driver is not None and not served:
+            served[driver.name] = False
+    return served
 
 
 def _columns(question: Question, snapshot: Snapshot, scheduler: Scheduler) -> Iterator[Column]:
@@ -116,6 +157,8 @@ def saying_all(
         values = [(f"With {product}", words.described.written({"product": product})) for product in shown]
         return Completion(values, products=True)
     examples = _examples(words, names, question, snapshot, scheduler)
+    if examples is None:
+        examples = _of_another_kind(words, question, snapshot, scheduler) or _usual(words, names, snapshot)
     pairs = join(f"{name}={value}" for name, value in examples.items())
     return Completion([(f"For example with {pairs}", words.described.written(examples))])
 
@@ -128,11 +171,13 @@ def _sold(devices: int) -> Callable[[str], bool]:
 
 def _examples(
     words: NodeInWords, names: Mapping[str, str], question: Question, snapshot: Snapshot, scheduler: Scheduler
-) -> dict[str, str]:
-    """A value of each name: of those that selectors compare it with, and those of devices, the first that they take."""
+) -> dict[str, str] | None:
+    """A value of each name: of those that selectors compare it with, and those of devices, the first that they take;
+    None if they take no device with any of these.
+    """
     specs = [spec for claim in question.existing_claims for spec in claim.alternatives()]
     texts = list(dict.fromkeys(text for spec in specs for text in _selectors(spec, snapshot)))
-    usual = {name: plausible(words.driver, kind, name, snapshot) for name, kind in names.items()}
+    usual = _usual(words, names, snapshot)
     values = []
     for name, known in usual.items():
         # Each literal of a selector that reads it may be what it is compared with.
@@ -143,7 +188,33 @@ def _examples(
         facts = _said(words, names, example, snapshot)
         if facts is not None and _taken([_device(words, facts)], question, snapshot, scheduler):
             return example
-    return usual
+    return None
+
+
+def _usual(words: NodeInWords, names: Mapping[str, str], snapshot: Snapshot) -> dict[str, str]:
+    return {name: plausible(words.driver, kind, name, snapshot) for name, kind in names.items()}
+
+
+def _of_another_kind(
+    words: NodeInWords, question: Question, snapshot: Snapshot, scheduler: Scheduler
+) -> dict[str, str]:
+    """What makes the devices ones of another kind, such as a partition, that requests take; empty if there is none."""
+    described = words.described
+    for kind in words.driver.kinds:
+        given = {name: str(value) for name, value in kind.given.items() if name not in described.all}
+        if not given or len(given) < len(kind.given):
+            continue
+        changed = replace(described, first="", base={}, words={**described.all, **given})
+        try:
+            other = node_in_words(changed, (), snapshot, words.node.node.name)
+        except (InputError, UsageError):
+            continue
+        names = missing(other, question, snapshot, scheduler)
+        if not names and _taken([other.device], question, snapshot, scheduler):
+            return given
+        if names and (examples := _examples(other, names, question, snapshot, scheduler)) is not None:
+            return {**given, **examples}
+    return {}
 
 
 def _said(

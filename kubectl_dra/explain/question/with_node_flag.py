@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import PoolID, ResourceSlice, newest_slices
 from kubectl_dra.cluster.cluster import Cluster, NodeCopy
+from kubectl_dra.cluster.contents import STDIN
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.errors import DraError, FlagValueError, InputError, UndeterminedError, UsageError, about
@@ -37,7 +38,7 @@ from kubectl_dra.explain.question.node_in_words import (
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.short_forms import described_by
 from kubectl_dra.explain.question.unknown_node import is_path, unknown_node
-from kubectl_dra.explain.question.unsaid import all_the_same, missing, saying_all, taken_in_its_place
+from kubectl_dra.explain.question.unsaid import all_the_same, missing, of_other_drivers, saying_all, taken_in_its_place
 from kubectl_dra.scheduling.node_copy import copies_of, is_like
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import some
@@ -143,8 +144,8 @@ def additions(new: Sequence[NewNodes], snapshot: Snapshot, scheduler: Scheduler)
 def _addition(new: NewNodes, names: Collection[str], cluster: Callable[[], Snapshot], scheduler: Scheduler) -> Addition:
     first = new.first if not new.resource else ""
     named = first.removeprefix("node/")
-    if first and Path(first).exists():
-        return _of_file(new)
+    if first and (first == STDIN or Path(first).exists()):
+        return _of_file(new, scheduler)
     like = new.like or (named if named in names else "")
     if like and like in names:
         return _like(like, new, cluster, scheduler)
@@ -155,7 +156,7 @@ def _addition(new: NewNodes, names: Collection[str], cluster: Callable[[], Snaps
         found = node_in_words(described, names, cluster())
         return Addition(new, found.node.node.name, (found.node,), found)
     if first and is_path(first):
-        return _of_file(new)
+        return _of_file(new, scheduler)
     if (gap := cluster().missing("Node")) is not None:
         wanted = like or named
         raise UndeterminedError(f'{FLAG} "{new.text}": {gap}, so whether there is a Node {wanted} is unknown')
@@ -324,6 +325,9 @@ def known(
     out = []
     for addition in wanted:
         words = addition.words
+        for question in questions if words is not None else ():
+            if words is not None and (others := of_other_drivers(words, question, snapshot, scheduler)):
+                raise _several_drivers(addition, words, others, question, snapshot)
         if words is not None and any(missing(words, question, snapshot, scheduler) for question in questions):
             if all_the_same(words, questions, snapshot, scheduler):
                 words = of_first_product(words, snapshot)
@@ -358,6 +362,24 @@ def _unsaid(
     return FlagValueError(f'{FLAG} "{addition.new.text}": {text}', addition.new.text, way.values)
 
 
+def _several_drivers(
+    addition: Addition, words: NodeInWords, others: Mapping[str, str], question: Question, snapshot: Snapshot
+) -> FlagValueError:
+    """That the claims need devices of other drivers as well, of which words say nothing."""
+    drivers = {words.driver.name, *others.values()}
+    publish: dict[str, set[str]] = {}
+    for slice_ in snapshot.slices:
+        publish.setdefault(slice_.scope.node_name, set()).add(slice_.driver)
+    like = [name for name, its in publish.items() if name in snapshot.real.nodes and drivers <= its]
+    text = (
+        f"{_claims(question, 'need')} devices of {some(sorted({*others.values()}))} too "
+        f"(request {some(list(others))}), of which words say nothing; name a node that has both, or {FILE}"
+    )
+    end = addition.new.described().end
+    instead = [("Like a node that has both", f"{name}{end}") for name in like[:1]]
+    return FlagValueError(f'{FLAG} "{addition.new.text}": {text}', addition.new.text, instead)
+
+
 def _other_product(
     addition: Addition, words: NodeInWords, question: Question, values: Mapping[str, str]
 ) -> FlagValueError:
@@ -376,16 +398,20 @@ def _claims(question: Question, verb: str) -> str:
     return f"the claims of {about} {verb}" if question.pod is not None else f"{about} {verb}s"
 
 
-def _of_file(new: NewNodes) -> Addition:
+def _of_file(new: NewNodes, scheduler: Scheduler) -> Addition:
     from kubectl_dra.cluster.files import read_snapshot
 
     if new.words:
         raise UsageError(f"only count=N goes with a file, not {new.words[0][0]}=")
-    read = read_snapshot([new.first])
+    # With the workloads, of which there are none, what is written is kept.
+    read = read_snapshot([new.first], workloads=True)
     others = [kind for kind in (*DRA_KINDS[1:], "Pod") if not read.is_gap(kind)]
     if not read.nodes or others:
         what = f"holds a {others[0]}" if others else "holds no Node"
         raise InputError(f"it {what}; it has to hold Nodes and their ResourceSlices alone")
+    for (kind, _, name), written in read.written.items():
+        if refusal := _refusal(written, scheduler):
+            raise InputError(f"{kind} {name} is not valid: {refusal}")
     slices: dict[str, list[ResourceSlice]] = {name: [] for name in read.nodes}
     for slice_ in read.slices:
         home = slice_.scope.node_name or next(iter(slices))
@@ -394,6 +420,16 @@ def _of_file(new: NewNodes) -> Addition:
         slices[home].append(slice_)
     copies = tuple(NodeCopy("", 0, _as_new(read.nodes[name]), slices=own) for name, own in slices.items())
     return Addition(new, copies[0].node.name, copies)
+
+
+def _refusal(written: Mapping[str, Any], scheduler: Scheduler) -> str:
+    """Why the API server would not take what a slice says; empty if it would."""
+    from kubectl_dra.admission.server.verdict import check
+
+    verdict = check(written, release=scheduler.release, features=scheduler.gates)
+    # What only a stored object has is no matter: its server has taken the rest.
+    wrong = [each for each in verdict.violations if each.field.startswith("spec")] if verdict is not None else []
+    return f"{wrong[0].field}: {wrong[0].message}" if wrong else ""
 
 
 def _as_new(node: Node) -> Node:

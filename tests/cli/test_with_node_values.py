@@ -1,0 +1,81 @@
+"""What ``--with-node`` refuses, and what it proposes in place of that."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Ran
+from tests.cli.test_explain_with_node import FULL, JSON, of_example, pending
+from tests.fit.worlds import CLASS, node, write_cluster
+
+Dra = Callable[..., Ran]
+EXAMPLES = Path(__file__).parents[2] / "examples" / "explain"
+WITH = "--with-node"
+
+
+def said(ran: Ran) -> str:
+    return " ".join(ran.err.split())
+
+
+def proposed(ran: Ran) -> list[str]:
+    """The values of the flag in the commands that an error proposes."""
+    lines = [line.partition(": kubectl dra ")[2] for line in ran.err.splitlines() if ": kubectl dra " in line]
+    return [words[words.index(WITH) + 1] for words in map(shlex.split, lines)]
+
+
+@pytest.mark.parametrize(
+    ("example", "words", "asks", "lacking", "like"),
+    [
+        ("compute-domain-one-per-node", "4xGB200", ("pod/nccl-0", "-n", "ml"), "compute-domain.nvidia.com", "gb200-1"),
+        ("nic-gpu-pcie-root", "8xH100", (), "dra.net", "dgx-1"),
+    ],
+)
+def test_words_say_nothing_of_another_driver(
+    dra: Dra, example: str, words: str, asks: tuple[str, ...], lacking: str, like: str
+) -> None:
+    """Where the claims need devices of two, no answer about one means anything."""
+    asks = asks or ("-f", str(EXAMPLES / example / "manifest.yaml"))
+    ran = of_example(dra, example, *asks, WITH, words)
+    assert (ran.code, proposed(ran)) == (2, [like])
+    assert f"need devices of {lacking} too" in said(ran) and "of which words say nothing" in said(ran)
+    assert of_example(dra, example, *asks, WITH, like).code in (0, 1)
+
+
+def test_an_example_is_of_the_kind_that_is_asked_for(dra: Dra) -> None:
+    asks = ("-f", str(EXAMPLES / "mig-profile-missing" / "manifest.yaml"))
+    ran = of_example(dra, "mig-profile-missing", *asks, WITH, "8xH100")
+    assert (ran.code, proposed(ran)) == (2, ["8xH100,type=mig,profile=3g.40gb"])
+    assert of_example(dra, "mig-profile-missing", *asks, WITH, *proposed(ran)).code == 0
+
+
+def new_node(change: JSON) -> str:
+    made = node("new", 1)
+    made[1]["spec"] |= change
+    return json.dumps({"kind": "List", "apiVersion": "v1", "items": made})
+
+
+@pytest.mark.parametrize("command", ["explain", "fit"])
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"drivr": "gpu.example.com"}, "spec.drivr: there is no field 'drivr' here; did you mean 'driver'?"),
+        ({"driver": ""}, "spec.driver: must be set"),
+        ({"devices": [{"name": "GPU_0"}]}, "spec.devices[0].name: "),
+    ],
+)
+def test_what_no_server_stores_is_no_node(dra: Dra, tmp_path: Path, command: str, change: JSON, told: str) -> None:
+    (tmp_path / "new.json").write_text(new_node(change))
+    pod = pending()[1]
+    del pod["spec"]["resourceClaims"], pod["spec"]["containers"][0]["resources"]
+    (tmp_path / "pod.json").write_text(json.dumps(pod))
+    write_cluster(tmp_path / "cluster.json", [CLASS, *FULL])
+    files = ("-f", str(tmp_path / "pod.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    ran = dra(command, *files, WITH, str(tmp_path / "new.json"))
+    assert ran.code == 2 and f"ResourceSlice new is not valid: {told}" in said(ran)
+    (tmp_path / "new.json").write_text(new_node({}))
+    assert dra(command, *files, WITH, str(tmp_path / "new.json")).code == 0
