@@ -93,8 +93,11 @@ def _condition(addition: Addition, diagnosis: Diagnosis, question: Question, sna
 
 def with_new_nodes(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, settings: Settings) -> Diagnosis:
     """The diagnosis with what the new nodes make of it."""
-    if settings.node or not any(change.kind == WITH_NODE for change in diagnosis.supposed):
+    if not any(change.kind == WITH_NODE for change in diagnosis.supposed):
         return diagnosis
+    if settings.node:
+        rests = diagnosis.verdict is Verdict.SCHEDULABLE and settings.node in settings.added
+        return _resting_on_them(diagnosis, question, snapshot, settings) if rests else diagnosis
     if diagnosis.verdict is Verdict.UNSCHEDULABLE:
         return _refusal(diagnosis, question, snapshot, settings)
     # What was asked about comes first.

@@ -97,8 +97,8 @@ class AutoscalerView(Statement, frozen=True):
 
 
 def no_help(analysis: Analysis, groups: Sequence[NodeGroup]) -> Iterator[NoHelp]:
-    """Why new nodes that are only supposed do not take the pod."""
-    for group in groups:
+    """Why new nodes that are only supposed do not take the pod; nothing of one that has its node and its devices."""
+    for group in groups if analysis.outlook is not Outlook.PLACED else ():
         names = [name for name in group.nodes if name in analysis.settings.added]
         if names and group.outcome != "allocated":
             text = "new node {nodes:some} does" if len(names) == 1 else "new nodes {nodes:some} do"

@@ -25,6 +25,8 @@ def unless_unexplained(diagnosis: Diagnosis, question: Question, snapshot: Snaps
     if question.pod is None or question.pod.node_name or not question.exists:
         return diagnosis
     as_it_is = replace(settings, supposed=(), new_nodes=(), added=frozenset(), ended=(), freed={}, with_ways=False)
+    if settings.node in settings.added:
+        as_it_is = replace(as_it_is, node="")
     now = diagnose(question, snapshot, as_it_is)
     contrary = next((finding for finding in now.findings if finding.contrary), None)
     if now.verdict is not Verdict.UNDETERMINED or contrary is None:

@@ -48,10 +48,11 @@ def fit_with_nodes(
     progress: Progress,
     added: Sequence[Addition],
     notes: Sequence[Words],
+    views: Sequence[Words] = (),
 ) -> FitAnswer:
     """Places the workloads on the cluster with new nodes; the smallest number of them, where nobody said how many.
 
-    ``notes`` are what to say of the new nodes.
+    ``notes`` are what to say of the new nodes, ``views`` what autoscalers make of them.
 
     Raises:
         UsageError: of several sorts of nodes nobody said how many.
@@ -74,7 +75,7 @@ def fit_with_nodes(
         answer = fit(workloads, there, settings, options, progress)
         why = why_not(answer, there)
         answer = resting_on(answer, added, there)
-        return structs.replace(answer, notes=(*notes, *answer.notes), unhelpful=why)
+        return structs.replace(answer, notes=(*notes, *answer.notes), views=tuple(views), unhelpful=why)
     tried: dict[int, FitAnswer] = {}
     after_others: dict[int, FitAnswer] = {}
 
@@ -111,7 +112,8 @@ def fit_with_nodes(
         )
         answer = structs.replace(answer, first=())
     answer = resting_on(answer, added, there, searched=True)
-    return structs.replace(answer, needed=needed, notes=(*notes, *answer.notes), unhelpful=unhelpful)
+    notes = (*notes, *answer.notes)
+    return structs.replace(answer, needed=needed, notes=notes, views=tuple(views), unhelpful=unhelpful)
 
 
 def _refusal(alone: Diagnosis | None, all_nodes: Diagnosis | None, new: Set[str]) -> Words:

@@ -190,6 +190,7 @@ class FitAnswer(Struct, frozen=True):
     """The answer: each workload, what was assumed, and how many pods of others wait already for devices; ``first`` are
     those of them, each as ``namespace/name``, that get a node where they are placed first.
 
+    ``views`` are what autoscalers make of new nodes.
     ``needed``: how many new nodes it takes, where that was asked; ``unhelpful``: why none of them takes a pod.
     ``other_nodes``: why the pods may get other nodes.
     ``missing_namespaces`` do not exist, so that no pod of their workloads is created; the workloads suppose them.
@@ -202,6 +203,7 @@ class FitAnswer(Struct, frozen=True):
     waiting: int = 0
     first: tuple[str, ...] = ()
     notes: tuple[Words, ...] = ()
+    views: tuple[Words, ...] = ()
     needed: NodesNeeded | None = None
     unhelpful: Words = ""
     other_nodes: Words = ""

@@ -17,7 +17,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis, Finding, NodeGroup, Remedy,
 from kubectl_dra.explain.next_step import OUR_PAGE
 from kubectl_dra.explain.outcomes import AutoscalerView
 from kubectl_dra.explain.phrase import Words
-from kubectl_dra.explain.question.what_if_flag import WhatIfChange
+from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
 from kubectl_dra.explain.remedies.change import DropConstraint, RequestChange
 from kubectl_dra.explain.remedies.proof import Proof
 from kubectl_dra.explain.remedies.prove import Change
@@ -70,15 +70,13 @@ from kubectl_dra.report.explain_words import (
     proof,
 )
 from kubectl_dra.report.funnel_blocks import claim_section
-from kubectl_dra.report.phrases import assumed, commands_of, sentences, written
+from kubectl_dra.report.phrases import MAX_VIEW, assumed, commands_of, sentences, written
 from kubectl_dra.text import amount, some
 
 MAX_PLACEMENTS: Final = 3
 MAX_GROUPS: Final = 12
 MAX_NAMES: Final = 6
 MAX_NOTE: Final = 600
-_VIEW: Final = 220
-"""What an autoscaler makes of new nodes stands on the full page where it is longer: two lines."""
 _BRIEF_FACTS: Final = (1, 7)
 _BRIEF_NOTES: Final = (6, 11)
 _BRIEF_ASSUMED: Final = 10
@@ -389,7 +387,9 @@ def _notes(diagnosis: Diagnosis, more: Sequence[Words], invocation: Invocation) 
 
     Why the answer is undetermined stands in its first sentence, and brief text does not repeat it.
     """
-    ranks = iter((*[0] * len(diagnosis.supposed), *_BRIEF_NOTES))
+    # The command that was typed, and the next one, say which new nodes are meant.
+    typed = {f"supposed: {written(each.words)}" for each in diagnosis.supposed if each.kind == WITH_NODE}
+    ranks = iter((*[0] * (len(diagnosis.supposed) - len(typed)), *_BRIEF_NOTES))
     items: list[tuple[Block, ...]] = []
     everywhere, beside = assumed(diagnosis), commands_of((*diagnosis.notes, *more))
     first = diagnosis.unclear[:1]
@@ -397,8 +397,8 @@ def _notes(diagnosis: Diagnosis, more: Sequence[Words], invocation: Invocation) 
     # What keeps a pod has a name of its own in brief text.
     named = diagnosis.verdict is Verdict.UNSCHEDULABLE
     names = {written(note) for note in diagnosis.notes if isinstance(note, RequestOfContainer)} if named else set()
-    names |= {
-        text for note in diagnosis.notes if isinstance(note, AutoscalerView) and len(text := written(note)) > _VIEW
+    names |= typed | {
+        text for note in diagnosis.notes if isinstance(note, AutoscalerView) and len(text := written(note)) > MAX_VIEW
     }
     for text in (*sentences(diagnosis.notes, alone=first), *map(written, more), everywhere):
         brief = SAID

@@ -44,7 +44,7 @@ from kubectl_dra.report.fit_words import (
     tried,
     with_node,
 )
-from kubectl_dra.report.phrases import assumed, commands_of, names_of_devices, sentences, written
+from kubectl_dra.report.phrases import MAX_VIEW, assumed, commands_of, names_of_devices, sentences, written
 from kubectl_dra.report.picture import Share, write_shares
 from kubectl_dra.text import amount, some
 
@@ -90,10 +90,11 @@ def write_fit(
         write_blocks(out, blocks)
         out.write("")
     room, untold = LINES - out.lines_put - 1, 0
-    beside = commands_of(answer.notes)
+    beside = commands_of((*answer.notes, *answer.views))
+    long = {text for text in map(written, answer.views) if len(text) > MAX_VIEW}
     for number, note in enumerate(_notes(answer)):
         lines = len(wrap(f"Note: {note}", min(out.width, PROSE_WIDTH) - 2)) + (note in beside)
-        if full or (number < MAX_NOTES and lines <= room):
+        if full or (number < MAX_NOTES and lines <= room and note not in long):
             room -= lines
             out.heading("Note", f": {note}")
             if note in beside:
@@ -144,7 +145,7 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
         bar = divided([(_CLASSES[share.mark], share.size) for share in shares])
         parts.append(tag("div", bar, tag("span", words, class_="counts"), class_="pods"))
         parts += blocks_html(blocks, 3)
-    parts += blocks_html([noted(_notes(answer), commands_of(answer.notes), invocation.where)], 2)
+    parts += blocks_html([noted(_notes(answer), commands_of((*answer.notes, *answer.views)), invocation.where)], 2)
     return page("What fits", parts, origin)
 
 
@@ -256,4 +257,4 @@ def _notes(answer: FitAnswer) -> list[str]:
         verb = "waits" if len(answer.first) == 1 else "wait"
         who = f"{amount(len(answer.first), 'other pod')} that {verb} for devices"
         notes.append(f"{who} may be placed first: {some(answer.first, 2)}")
-    return [*notes, *sentences(filter(None, (answer.other_nodes,))), assumed(answer)]
+    return [*notes, *sentences(filter(None, (answer.other_nodes,))), *map(written, answer.views), assumed(answer)]

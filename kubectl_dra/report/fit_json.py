@@ -62,7 +62,7 @@ def to_json(answer: FitAnswer, invocation: Invocation) -> dict[str, Any]:
         **({"newNodes": _needed(answer.needed)} if answer.needed is not None and not is_open(answer) else {}),
         **({"newNodesRefuse": written(answer.unhelpful)} if answer.unhelpful else {}),
         "otherPodsWaiting": answer.waiting,
-        **notes_json([note for note in (*answer.notes, answer.other_nodes) if note], where),
+        **notes_json([note for note in (*answer.notes, *answer.views, answer.other_nodes) if note], where),
     }
 
 

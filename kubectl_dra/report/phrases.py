@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from kubectl_dra.fit.result import FitAnswer
 
 
+MAX_VIEW: Final = 220
+"""What an autoscaler makes of new nodes stands on the full page where it is longer: two lines."""
+
+
 def sentences(notes: Iterable[Words], alone: Sequence[Words] = ()) -> list[str]:
     """The notes, each once; one stands for all kinds that files lack, in the place of the first of them.
 

@@ -174,3 +174,29 @@ def test_gke_labels_a_node_where_others_show_it(dra: Dra, tmp_path: Path) -> Non
     assert "label cloud.google.com/gke-accelerator=nvidia-l4" in notes(
         asked(dra, tmp_path, [*there, *pending()], WITH, "1xL4")
     ).replace("labels ", "label ")
+
+
+def test_a_new_node_may_be_asked_about_alone(dra: Dra, tmp_path: Path) -> None:
+    pod = pending()
+    pod[1]["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "2"}
+    found = asked(dra, tmp_path, [*FULL, *pod], WITH, "gpu-0", "--node", "gpu-0-more")
+    assert (found["verdict"], "(gpu-0-more)" in found["answer"]) == ("can-be-scheduled", True)
+    like = nvidia([*node("gpu-0", 1)])
+    found = asked(dra, tmp_path, [*like, *pod], WITH, "1xL4", "--node", "new-node")
+    assert "if new-node has room for the pod (cpu 2): " in found["answer"]
+
+
+def test_nothing_helps_a_pod_that_has_its_devices(dra: Dra, tmp_path: Path) -> None:
+    write_cluster(tmp_path / "cluster.json", [CLASS, *FULL])
+    files = ("--snapshot", str(tmp_path / "cluster.json"))
+    ran = dra("explain", "pod/other", *files, WITH, "gpu-0", "--full")
+    assert ran.code == 0 and "does not help" not in ran.out
+
+
+def test_short_text_does_not_repeat_the_flag(dra: Dra, tmp_path: Path) -> None:
+    write_cluster(tmp_path / "cluster.json", [CLASS, *FULL, *pending()])
+    files = ("pod/train", "--snapshot", str(tmp_path / "cluster.json"))
+    told = "supposed: the nodes of --with-node gpu-0"
+    assert told not in dra("explain", *files, WITH, "gpu-0").out
+    assert told in dra("explain", *files, WITH, "gpu-0", "--full").out
+    assert "supposed: count=1" in dra("explain", *files, WITH, "gpu-0", "--what-if", "count=1").out

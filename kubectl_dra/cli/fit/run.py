@@ -118,8 +118,8 @@ def _read(flags: FitFlags, connection: ConnectionFlags) -> tuple[list[WorkloadPo
 
 def _new_nodes(
     flags: FitFlags, workloads: Sequence[WorkloadPods], snapshot: Snapshot, settings: Settings
-) -> tuple[list[Addition], list[Words]]:
-    """The new nodes, and what to say of them."""
+) -> tuple[list[Addition], list[Words], list[Words]]:
+    """The new nodes, what to say of them, and what autoscalers make of them."""
     from kubectl_dra.explain.autoscaling import autoscaler_notes, taints_left_out
     from kubectl_dra.explain.new_node_conditions import doubts
     from kubectl_dra.explain.question.with_node_flag import assumed_of, filled_in, new_additions
@@ -127,9 +127,9 @@ def _new_nodes(
     pods = [role.pod for workload in workloads for role in workload.roles]
     questions = [about_new_pod(pod, snapshot, settings) for pod in pods]
     added = new_additions(flags.with_nodes, questions, snapshot, settings.scheduler)
-    views = autoscaler_notes(questions, added, snapshot, settings)
+    views: list[Words] = [*autoscaler_notes(questions, added, snapshot, settings)]
     left_out = taints_left_out(questions, added, snapshot, settings)
-    return added, [*doubts(added, snapshot), *left_out, *assumed_of(added), *filled_in(added), *views]
+    return added, [*doubts(added, snapshot), *left_out, *assumed_of(added), *filled_in(added)], views
 
 
 def _with_sharing(
