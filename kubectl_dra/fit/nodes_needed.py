@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from msgspec import structs
 
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
-from kubectl_dra.errors import UsageError
+from kubectl_dra.errors import FlagValueError
 from kubectl_dra.explain.cause_kinds import Family
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.on_new_nodes import kept_off
@@ -55,17 +55,26 @@ def fit_with_nodes(
     ``notes`` are what to say of the new nodes, ``views`` what autoscalers make of them.
 
     Raises:
-        UsageError: of several sorts of nodes nobody said how many.
+        FlagValueError: of several sorts of nodes nobody said how many.
     """
     searched = [addition for addition in added if addition.new.count is None and addition.countable]
     if len(searched) > 1:
-        raise UsageError(f"{FLAG}: say count=N for all nodes but one; the number of that one is looked for")
+        *_, last = searched
+        raise FlagValueError(
+            f"{FLAG}: say count=N for all nodes but one; the number of that one is looked for",
+            last.new.text,
+            [("For example one of the last", f"{last.new.text},count=1")],
+        )
 
     def why_not(answer: FitAnswer, there: Snapshot) -> Words:
-        """Why the new nodes take none of the pods; empty where they take some, or all have a node."""
+        """Why the new nodes take none of the pods; empty where they take some, or all asked for have one."""
         new = there.nodes.keys() - snapshot.nodes.keys()
         placed = (placed_pod for workload in answer.workloads for placed_pod in workload.placed_pods)
-        if _fits(answer) or _open(answer) or any(placed_pod.node in new for placed_pod in placed):
+        if (
+            (_fits(answer) and not options.most)
+            or _open(answer)
+            or any(placed_pod.node in new for placed_pod in placed)
+        ):
             return ""
         alone = fit(workloads, there.with_only(new), settings, structs.replace(options, only_counts=True), progress)
         return _refusal(alone.first_diagnosis, answer.first_diagnosis, new)

@@ -79,3 +79,19 @@ def test_what_no_server_stores_is_no_node(dra: Dra, tmp_path: Path, command: str
     assert ran.code == 2 and f"ResourceSlice new is not valid: {told}" in said(ran)
     (tmp_path / "new.json").write_text(new_node({}))
     assert dra(command, *files, WITH, str(tmp_path / "new.json")).code == 0
+
+
+@pytest.mark.parametrize("typed", ["trn1.32xlarge", "m5.metal", "n1-standard-8", "Standard_D4s_v5"])
+def test_a_machine_type_that_is_not_known_is_called_one(dra: Dra, typed: str) -> None:
+    ran = of_example(dra, "no-device-matches", "pod/train-0", "-n", "ml", WITH, typed)
+    assert (ran.code, proposed(ran)) == (2, ["gpu-1"])
+    assert "as a machine type it is not in the catalogue: write which devices it has (8xH100), or a file" in said(ran)
+
+
+def test_which_number_is_looked_for_can_be_pasted(dra: Dra, tmp_path: Path) -> None:
+    (tmp_path / "pod.json").write_text(json.dumps(pending()[1]))
+    write_cluster(tmp_path / "cluster.json", [CLASS, *FULL, *node("gpu-1", 1), pending()[0]])
+    files = ("-f", str(tmp_path / "pod.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    ran = dra("fit", *files, WITH, "gpu-0", WITH, "gpu-1")
+    assert ran.code == 2 and f"{WITH} gpu-0 {WITH} gpu-1,count=1" in ran.err
+    assert dra("fit", *files, WITH, "gpu-0", WITH, "gpu-1,count=1").code == 0

@@ -119,6 +119,14 @@ def test_where_each_one_helps_no_more_than_the_most_are_tried(tmp_path: Path, mo
     assert (code, report["newNodes"]["text"]) == (1, told)
 
 
+def test_a_new_node_that_takes_none_of_as_many_as_fit_is_said(tmp_path: Path) -> None:
+    cluster = [*node("gpu", 2), *node("cpu")]
+    code, report = fitted(tmp_path, cluster, [template(), deployment(4)], "--max", WITH, "cpu")
+    assert (code, report["newNodesRefuse"]) == (0, "gpu: no devices published for it")
+    _, report = fitted(tmp_path, cluster, [template(), deployment(4)], "--max", WITH, "gpu")
+    assert "newNodesRefuse" not in report
+
+
 def test_none_is_needed(tmp_path: Path) -> None:
     code, report = fitted(tmp_path, node("gpu", 2), [template(), deployment(2)], "--with-node", "like=gpu")
     assert (code, report["newNodes"]["number"]) == (0, 0)
@@ -166,7 +174,7 @@ WRONG = (
     ("like=gpu,count=0", "count is a number from 1 to 1,000"),
     ("like=gpu,count=1,count=2", '"count" is there twice'),
     ("like=gpu,devices=3", "only count=N goes with like="),
-    ("gpu,memory=much", "memory: quantities must match"),
+    ("gpu,memory=much", "memory is an amount such as 80Gi, not"),
     ("gpu,colour=red", "devices of gpu have no colour"),
     ("cpu,memory=1Gi", "node cpu has no devices"),
     ("gpu,product=H100", 'product "H100" is of the NVIDIA GPU driver, which has no devices on gpu'),
@@ -198,7 +206,7 @@ WRONG = (
     ("driver=gpu.nvidia.co,devices=1", "the catalogue does not know it (did you mean gpu.nvidia.com?)"),
     (f"{GPU},devices=1,product=H900", 'product "H900" is not in the catalogue'),
     (f"{GPU},devices=1,memori=1Gi", "devices of driver gpu.nvidia.com have no memori (did you mean memory?)"),
-    (f"{GPU},devices=1,memory=much", "memory: quantities must match"),
+    (f"{GPU},devices=1,memory=much", "memory is an amount such as 80Gi, not"),
     (f"{GPU},devices=1,numa=zero", 'numa is of type int, not "zero"'),
     (f"{GPU},devices=1,type=tpu", "driver gpu.nvidia.com has no such kind of device; it has: type=gpu"),
 )

@@ -132,7 +132,7 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
     count = whole_number(typed.pop("devices", ""))
     if not count or count > MOST_DEVICES:
         raise FlagValueError(
-            f"say how many devices a node has: devices=N, from 1 to {MOST_DEVICES}",
+            f"say how many devices a node has: devices=N, from 1 to {MOST_DEVICES}, the most of a ResourceSlice",
             instead=[(f"With {_USUAL} devices", described.written({"devices": _USUAL}))],
         )
     products: tuple[str, ...] = ()
@@ -318,8 +318,8 @@ def amount(name: str, text: str) -> str:
     """The text, which is a quantity. Raises InputError if it is none."""
     try:
         Quantity.parse(text)
-    except QuantityError as error:
-        raise InputError(f"{name}: {error}") from None
+    except QuantityError:
+        raise InputError(f'{name} is an amount such as 80Gi, not "{text}"') from None
     return text
 
 

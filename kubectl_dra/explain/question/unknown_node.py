@@ -21,6 +21,13 @@ _FORMS: Final = (
 _RESOURCE: Final = re.compile(r"(?P<name>[a-z0-9.-]+\.[a-z]+/[A-Za-z0-9_.-]+)(?:[:x ]*(?P<number>[0-9]+))?")
 _NUMBER_FIRST: Final = re.compile(r"-?(?P<number>[0-9]+)[xX ]*(?P<what>[A-Za-z].*)")
 _FAMILY: Final = re.compile("[-.]")
+_MACHINE: Final = re.compile(
+    r"[a-z][a-z0-9-]*\.(?:metal.*|[0-9]*x?large|medium|small|micro|nano)"
+    r"|[a-z][a-z0-9]+-(?:standard|high|mega|ultra|max|edge|custom|medium|micro|small)[a-z]*-[0-9].*"
+    r"|standard_[a-z]+[0-9].*",
+    re.IGNORECASE,
+)
+"""How AWS, Google and Azure call machine types."""
 _USUAL: Final = "8"
 
 
@@ -39,18 +46,22 @@ def unknown_node(new: NewNodes, like: str, names: Collection[str], snapshot: Sna
     near = tuple(name for name in near if name in names) if near and near[0] in names else ()
     there = [name for name in dict.fromkeys(slice_.scope.node_name for slice_ in snapshot.slices) if name in names]
     meant = [] if like else list(dict.fromkeys(_meant(wanted)))
+    known = f"there are: {some(there or sorted(names), 3) or 'none'}"
     if near:
         hint = did_you_mean(near)
     elif machines:
         hint = f"as a machine type, {did_you_mean(machines)}"
     else:
-        known = f"there are: {some(there or sorted(names), 3) or 'none'}"
         hint = known if like else f"{known}; write {_FORMS}"
     values = [("Write", name) for name in (*near[:1], *machines[:1])]
     values += [] if values else [("Like a node that is there", name) for name in there[:1]]
+    what = f"no Node {wanted}" if like else f"neither a file {first} nor a Node of that name"
+    if not like and not near and not machines and _MACHINE.fullmatch(wanted):
+        meant = []
+        what += ", and as a machine type it is not in the catalogue: write which devices it has (8xH100), or a file"
+        hint = known
     instead = [(label, new.described(name).written({})) for label, name in values]
     instead += [("Write", value) for value in meant[:2]]
-    what = f"no Node {wanted}" if like else f"neither a file {first} nor a Node of that name"
     return FlagValueError(f"there is {what}; {hint}", instead=instead)
 
 
