@@ -74,9 +74,12 @@ def autoscaler_notes(
 def taints_left_out(
     questions: Sequence[Question], added: Sequence[Addition], snapshot: Snapshot, settings: Settings
 ) -> Iterator[Phrase]:
-    """Note that devices of a node that new ones are like have taints, which those of the new ones do not have."""
-    copied = (addition.nodes[0].like if addition.nodes else addition.like for addition in added)
-    for node, keys in _taints_taken_over(questions, list(copied), snapshot, settings).items():
+    """Note that a node that new ones are like is cordoned, or its devices are tainted, as new ones are not."""
+    copied = [addition.nodes[0].like if addition.nodes else addition.like for addition in added]
+    for name in dict.fromkeys(copied):
+        if (like := snapshot.real.nodes.get(name)) is not None and like.spec.unschedulable:
+            yield say("{node} is cordoned, which a new node is taken not to be", node=ObjectName("Node", name))
+    for node, keys in _taints_taken_over(questions, copied, snapshot, settings).items():
         text = "devices of {node} have taints ({taints:some 2}), which those of a new node are taken not to have"
         yield say(text, node=ObjectName("Node", node), taints=list(keys))
 

@@ -200,3 +200,12 @@ def test_short_text_does_not_repeat_the_flag(dra: Dra, tmp_path: Path) -> None:
     assert told not in dra("explain", *files, WITH, "gpu-0").out
     assert told in dra("explain", *files, WITH, "gpu-0", "--full").out
     assert "supposed: count=1" in dra("explain", *files, WITH, "gpu-0", "--what-if", "count=1").out
+
+
+def test_that_a_new_node_is_not_cordoned_is_said(dra: Dra, tmp_path: Path) -> None:
+    cluster = [*node("gpu-0", 1), *pending()]
+    told = "gpu-0 is cordoned, which a new node is taken not to be"
+    assert told not in notes(asked(dra, tmp_path, cluster, WITH, "gpu-0"))
+    cluster[0]["spec"] = {"unschedulable": True}
+    found = asked(dra, tmp_path, cluster, WITH, "gpu-0")
+    assert (found["verdict"], told in notes(found)) == ("can-be-scheduled", True)

@@ -80,9 +80,12 @@ def of_other_drivers(
     not of a node serve the others.
     """
     own, others = False, dict[str, str]()
+    published: dict[tuple[str, bool], list[Device]] = {}
+    for slice_ in snapshot.slices:
+        published.setdefault((slice_.driver, not slice_.scope.node_name), []).extend(slice_.devices)
     for claim in question.existing_claims:
         for request in claim.requests if claim.allocation is None else ():
-            served = _serving(request.alternatives(), words, snapshot, scheduler)
+            served = _serving(request.alternatives(), words, published, snapshot, scheduler)
             if words.driver.name in served:
                 own = True
             elif served and not any(served.values()):
@@ -91,23 +94,26 @@ def of_other_drivers(
 
 
 def _serving(
-    specs: Sequence[DeviceRequest], words: NodeInWords, snapshot: Snapshot, scheduler: Scheduler
+    specs: Sequence[DeviceRequest],
+    words: NodeInWords,
+    published: Mapping[tuple[str, bool], Sequence[Device]],
+    snapshot: Snapshot,
+    scheduler: Scheduler,
 ) -> dict[str, bool]:
-    """The drivers whose devices a request takes, each with whether some are not of one node alone.
+    """The drivers whose devices a request takes, each with whether some are not of one node alone, as they are
+    ``published`` by drivers and by that.
 
     A class of which there are no devices is taken for that of the driver that is known to bring it.
     """
     served: dict[str, bool] = {}
-    for slice_ in snapshot.slices:
-        shared = not slice_.scope.node_name
-        if (slice_.driver not in served or shared) and _taken_by(specs, slice_.devices, snapshot, scheduler):
-            served[slice_.driver] = served.get(slice_.driver, False) or shared
+    for (driver, shared), devices in published.items():
+        if _taken_by(specs, devices, snapshot, scheduler):
+            served[driver] = served.get(driver, False) or shared
     if _taken_by(specs, [words.device], snapshot, scheduler):
         served.setdefault(words.driver.name, False)
-    for spec in specs:
-        driver = catalogue().of_class(spec.device_class)
-        if driver is not None and not served:
-            served[driver.name] = False
+    for spec in specs if not served else ():
+        if (brings := catalogue().of_class(spec.device_class)) is not None:
+            served[brings.name] = False
     return served
 
 
