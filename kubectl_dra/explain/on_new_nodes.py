@@ -109,7 +109,7 @@ def with_new_nodes(diagnosis: Diagnosis, question: Question, snapshot: Snapshot,
         return _resting_on_them(diagnosis, question, snapshot, settings)
     if all(change.kind == WITH_NODE for change in diagnosis.supposed):
         before = diagnose(question, snapshot.real, _without_them(settings))
-        if before.verdict is Verdict.SCHEDULABLE:
+        if before.verdict is Verdict.SCHEDULABLE and not (before.not_starting or before.refused):
             there = tuple(name for name in diagnosis.fitting if name not in settings.added)
             return replace(diagnosis, fits_already=before.fitting or there)
     return diagnosis

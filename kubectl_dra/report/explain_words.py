@@ -131,22 +131,31 @@ def _allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, s
     can, fits, fit = ("could", "would fit", "would fit") if diagnosis.supposed else ("can", "fits", "fit")
     where = f"{amount(len(diagnosis.fitting), 'node')} ({some(diagnosis.fitting)})"
     changed = _changed(diagnosis)
+    if diagnosis.fits_already and (diagnosis.kind == "claim" or diagnosis.claims):
+        return _fits_already(diagnosis, subject, first)
     if diagnosis.kind == "claim":
         unused = f", but it is pending: {first}" if first else idle(diagnosis.not_starting)
         return f"{subject} {can} be allocated{changed}", f"it {fits} on {where}{unused}"
-    if not diagnosis.claims and (diagnosis.fits_already or not diagnosis.supposed):
+    if not diagnosis.claims and (diagnosis.fits_already or not (diagnosis.supposed and diagnosis.fitting)):
         return f"{subject} uses no resource claims", "devices do not keep it pending"
     still = f"; it still waits: {first}".removesuffix(".") if first else idle(diagnosis.not_starting)
     written_claims = any(not claim.by_scheduler for claim in diagnosis.claims)
     who, verb, have = ("its claims", fit, "its claims are") if written_claims else ("it", fits, "its devices are")
-    if diagnosis.fits_already:
-        nodes = set(diagnosis.fitting) - set(diagnosis.fits_already)
-        also = f", and on {some(sorted(nodes))} as well" if nodes else ""
-        already = some(diagnosis.fits_already)
-        fit = "fit" if written_claims else "fits"
-        return f"{subject} can be scheduled without this change", f"{who} {fit} on {already} already{also}{still}"
     reason = f"{who} {verb} on {where}" if diagnosis.fitting else f"{have} allocated already"
     return f"{subject} {can} be scheduled{changed}", f"{reason}{still}"
+
+
+def _fits_already(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str]:
+    """That it fits on nodes that are there, and on new ones as well."""
+    several = diagnosis.kind == "pod" and any(not claim.by_scheduler for claim in diagnosis.claims)
+    new = [name for name in diagnosis.fitting if name not in diagnosis.fits_already]
+    also = f", and on {some(new)} as well" if new else ""
+    still = f"; it still waits: {first}".removesuffix(".") if first else idle(diagnosis.not_starting)
+    done = "scheduled" if diagnosis.kind == "pod" else "allocated"
+    fits = "its claims fit" if several else "it fits"
+    where = some(diagnosis.fits_already)
+    changes = "this change" if len(diagnosis.supposed) == 1 else "these changes"
+    return f"{subject} can be {done} without {changes}", f"{fits} on {where} already{also}{still}"
 
 
 def _not_starting(diagnosis: Diagnosis, subject: str) -> tuple[str, str]:

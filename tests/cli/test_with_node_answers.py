@@ -209,3 +209,10 @@ def test_that_a_new_node_is_not_cordoned_is_said(dra: Dra, tmp_path: Path) -> No
     cluster[0]["spec"] = {"unschedulable": True}
     found = asked(dra, tmp_path, cluster, WITH, "gpu-0")
     assert (found["verdict"], told in notes(found)) == ("can-be-scheduled", True)
+
+
+def test_a_claim_that_fits_already_is_told_so(dra: Dra, tmp_path: Path) -> None:
+    write_cluster(tmp_path / "cluster.json", [CLASS, *FULL, *node("gpu-1", 1), pending()[0]])
+    ran = dra("explain", "claim/gpu", "--snapshot", str(tmp_path / "cluster.json"), WITH, "gpu-0")
+    told = "can be allocated without this change: it fits on gpu-1 already, and on gpu-0-more as well"
+    assert (ran.code, told in " ".join(ran.out.split())) == (0, True)
