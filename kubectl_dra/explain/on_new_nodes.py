@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, TypeGuard
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import devices_of
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.cause_kinds import CauseKind, Family
@@ -201,7 +202,9 @@ def _same(one: Words, other: Words, nodes: Collection[str] = ()) -> bool:
 
 
 def _alike(one: object, other: object, nodes: Collection[str]) -> bool:
-    """Whether two values of a sentence name nothing but nodes, or are such sentences."""
+    """Whether two values of a sentence name nothing but nodes or devices, or are such sentences."""
+    if isinstance(one, DeviceID) and isinstance(other, DeviceID):
+        return bool(nodes)
     if isinstance(one, Phrase) and isinstance(other, Phrase):
         return bool(nodes) and _same(one, other, nodes)
     return _name_nodes(one, nodes) and _name_nodes(other, nodes)

@@ -216,3 +216,11 @@ def test_a_claim_that_fits_already_is_told_so(dra: Dra, tmp_path: Path) -> None:
     ran = dra("explain", "claim/gpu", "--snapshot", str(tmp_path / "cluster.json"), WITH, "gpu-0")
     told = "can be allocated without this change: it fits on gpu-1 already, and on gpu-0-more as well"
     assert (ran.code, told in " ".join(ran.out.split())) == (0, True)
+
+
+def test_a_selector_that_fails_everywhere_is_told_once(dra: Dra, tmp_path: Path) -> None:
+    """On which device it fails first is no other reason."""
+    wanted = {"selectors": [{"cel": {"expression": 'device.attributes["gpu.example.com"].absent == "1"'}}]}
+    found = asked(dra, tmp_path, [*node("gpu-0", 1), *pending(wanted)], WITH, "gpu-0")
+    assert "fails on device gpu.example.com/gpu-0-more/" in found["answer"]
+    assert found["answer"].endswith("; elsewhere, the same.")
