@@ -37,6 +37,7 @@ def read_saved(
     compact: bool = False,
     stdin: bytes | None = None,
     progress: Callable[[str], None] | None = None,
+    stored: bool = False,
 ) -> Snapshot:
     """Reads the files of ``--snapshot``, which ``--complete`` declares to be all that there is.
 
@@ -52,6 +53,7 @@ def read_saved(
         compact=compact,
         complete=reading.complete,
         progress=progress,
+        stored=stored,
     )
 
 

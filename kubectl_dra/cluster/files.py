@@ -66,6 +66,7 @@ def read_snapshot(
     complete: bool = False,
     progress: Progress | None = None,
     only: str = "",
+    stored: bool = False,
 ) -> Snapshot:
     """Read a snapshot from files, directories (all files with ``SUFFIXES``) and ``-``.
 
@@ -74,12 +75,18 @@ def read_snapshot(
     ``workloads``, each pod template of a Deployment, Job and so on becomes a pod; ``compact`` shares devices
     that look alike (see ``Snapshot.individual``). ``complete``: the user says that nothing else exists.
     ``progress`` is told of large files. ``only``: the namespace that was typed, which objects may leave out.
+    ``stored``: what makes pods is kept as it is as well (see ``Snapshot.stored``).
 
     Raises:
         InputError: an unreadable path, invalid YAML, an invalid object or one of another namespace than ``only``, or
             two different objects of one name.
     """
-    builder = SnapshotBuilder(namespace, workloads=workloads, compact=compact, only=only)
+    make = SnapshotBuilder
+    if stored:
+        from kubectl_dra.cluster.stored_workloads import StoredBuilder
+
+        make = StoredBuilder
+    builder = make(namespace, workloads=workloads, compact=compact, only=only)
     add_files(builder, paths, stdin=stdin, progress=progress)
     snapshot = builder.build(complete=complete)
     if snapshot.pods or snapshot.whole or snapshot.is_gap("Pod"):

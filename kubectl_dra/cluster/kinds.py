@@ -107,6 +107,19 @@ def is_namespaced_resource(plural: str) -> bool:
     return any(resource_of(kind).plural == plural for kind in _NAMESPACED)
 
 
+MAKER_PLURALS: Final[Mapping[tuple[str, str], str]] = {
+    ("", "ReplicationController"): "replicationcontrollers",
+    ("apps", "Deployment"): "deployments",
+    ("apps", "ReplicaSet"): "replicasets",
+    ("apps", "StatefulSet"): "statefulsets",
+    ("batch", "Job"): "jobs",
+    ("batch.volcano.sh", "Job"): "jobs",
+    ("jobset.x-k8s.io", "JobSet"): "jobsets",
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): "leaderworkersets",
+}
+"""What makes pods and is read whole, where a manifest of it may change its pods: by group and kind."""
+
+
 class ResourceName(NamedTuple):
     """A kind as RBAC and addresses name it: its plural and its group, which is empty for the core one."""
 
@@ -118,6 +131,8 @@ def resource_of(kind: str) -> ResourceName:
     """The resource of any kind that is read."""
     if kind in CORE_PLURALS:
         return ResourceName(CORE_PLURALS[kind], "")
+    if kind == "Deployment":
+        return ResourceName(MAKER_PLURALS["apps", kind], "apps")
     known = SCHEDULING_KINDS.get(kind)
     return ResourceName(known.plural, known.group) if known is not None else ResourceName(PLURALS[kind], GROUP)
 

@@ -24,6 +24,11 @@ _KEYS: Final[Mapping[str, JSON]] = {
     },
     "ports": {"containerPort": 0, "protocol": "TCP"},
     "topologySpreadConstraints": {"topologyKey": "", "whenUnsatisfiable": "DoNotSchedule"},
+    "env": {"name": ""},
+    "imagePullSecrets": {"name": ""},
+    "hostAliases": {"ip": ""},
+    "volumeMounts": {"mountPath": ""},
+    "volumeDevices": {"devicePath": ""},
 }
 """By the name of a list, the fields that tell its entries apart (listMapKey), with their defaults."""
 _WHOLE_ENTRIES: Final = frozenset(("volumes", "resourceClaims"))

@@ -161,7 +161,8 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
     none) and name. ``gaps`` has an entry for every kind that was not read whole; only ``missing`` and ``unread`` tell
     whether an object that is not here may exist. ``declared``: somebody said that the files are complete.
     ``refound`` are those notes that follow from the objects: whoever reads these again finds them again. ``supposed``
-    are the nodes that somebody only thinks of.
+    are the nodes that somebody only thinks of. ``stored`` are the objects that make pods as the cluster has them, where
+    they were asked for, by group, kind, namespace and name.
     """
 
     slices: tuple[ResourceSlice, ...] = ()
@@ -194,6 +195,7 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
     declared: bool = False
     refound: tuple[str, ...] = ()
     supposed: frozenset[str] = frozenset()
+    stored: Mapping[tuple[str, str, str, str], Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:

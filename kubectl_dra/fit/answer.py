@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from random import Random
+from typing import Final
 
 from msgspec import structs
 
@@ -45,6 +46,7 @@ from kubectl_dra.fit.workload import WorkloadPods, with_controllers
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of, priority_differs
 from kubectl_dra.scheduling.scheduler import Scheduler
+from kubectl_dra.text import amount
 
 
 def fit(
@@ -64,8 +66,8 @@ def fit(
     """
     if (options.most or options.replicas is not None) and len(workloads) != 1:
         raise UsageError(f"--replicas and --max are about one workload; the manifest has {len(workloads)}")
-    snapshot = with_created_claims(with_controllers(snapshot, workloads))
-    plans, snapshot = plans_of(workloads, snapshot, settings, options)
+    before = with_created_claims(with_controllers(snapshot, workloads))
+    plans, snapshot = plans_of(workloads, before, settings, options)
     every = plans[0].own if plans else frozenset()
     refused = {change for plan in plans for change in plan.refused}
     stays = [change for change in snapshot.refused if change not in refused]
@@ -92,7 +94,8 @@ def fit(
         return _placed(Placer(start, budget, avoid=troubled_nodes(snapshot)), instead, snapshot)
 
     # What one workload gains by a change another one may take.
-    again = Again(state, replay) if len(plans) > 1 or any(plan.rollout is not None for plan in plans) else None
+    steps = any(plan.rollout is not None or plan.surplus.count for plan in plans)
+    again = Again(state, replay) if len(plans) > 1 or steps else None
     results = []
     for plan in plans:
         progress(f"looking at what stops {plan.workload.title}")
@@ -100,6 +103,15 @@ def fit(
         results.append(
             structs.replace(result, replaced=_replaced(plan, plans, placement, lambda other: replay(state, other)))
         )
+    unread: list[Words] = []
+    if any(plan.unread for plan in plans):
+        progress("placing pods as if all that run had to be replaced")
+        instead, after = plans_of(workloads, before, settings, options, replaced=True)
+        other = _placed(Placer(_state_for(after, instead, settings.scheduler), budget), instead, after)
+        for number, (plan, changed) in enumerate(zip(plans, instead, strict=True)):
+            if plan.unread and not results[number].unclear:
+                results[number], notes = _if_replaced(results[number], plan, changed, other, most=options.most)
+                unread += notes
     if not placement.settled and not options.most:
         results = _with_ranges(results, plans, state, snapshot, budget)
     answer = FitAnswer(
@@ -111,11 +123,36 @@ def fit(
         first=tuple(pod.key for pod in first[0]),
         notes=(
             *refused_notes(stays),
+            *unread,
             *_notes(plans, snapshot),
         ),
         other_nodes=_other_nodes(placement, snapshot),
     )
     return resting_on(answer, settings.new_nodes, snapshot) if settings.new_nodes else answer
+
+
+_UNREAD: Final = (
+    "whether the manifest changes the template of the pods of {workload} that run is not known: {what:some 2} was not "
+    "read; if it does, they are replaced, and {fit}"
+)
+
+
+def _if_replaced(
+    result: WorkloadFit, plan: FitPlan, changed: FitPlan, other: Placement, *, most: bool
+) -> tuple[WorkloadFit, list[Words]]:
+    """The result, undetermined where it depends on whether pods that run have to be replaced; else with a note of it.
+
+    ``changed`` and ``other`` are what is to be placed if they are, and what comes of it.
+    """
+    placed = changed.running + sum(placed_pod.new.workload == plan.number for placed_pod in other.placed_pods)
+    all_fit = all(unplaced.new.workload != plan.number for unplaced in other.refused)
+    fit: Words = "as many fit" if placed == result.placed else f"{placed:,} of {amount(result.pods, 'pod')} fit"
+    if changed.unclear:
+        fit = "how is not modelled"
+    why = say(_UNREAD, workload=plan.workload.title, what=list(plan.unread), fit=fit)
+    if most or (all_fit and not changed.unclear) == (result.verdict is Verdict.SCHEDULABLE):
+        return result, [why]
+    return structs.replace(result, verdict=Verdict.UNDETERMINED, unclear=(why,), more=()), []
 
 
 def _placed(placer: Placer, plans: Sequence[FitPlan], snapshot: Snapshot, chance: Random | None = None) -> Placement:
@@ -127,7 +164,7 @@ def _placed(placer: Placer, plans: Sequence[FitPlan], snapshot: Snapshot, chance
         if chance is not None:
             pods = _mixed(pods, plan, chance)
             rollout = rollout.mixed(chance) if rollout is not None else None
-        workloads.append(Rolling(plan.number, pods, rollout, plan.running))
+        workloads.append(Rolling(plan.number, pods, rollout, plan.running, plan.surplus, chance))
     return roll(placer, workloads)
 
 
@@ -218,6 +255,8 @@ def _result(
         begin=begin,
         former=plan.former,
         refused=bool(plan.refused),
+        surplus=plan.surplus,
+        progress=plan.progress,
     )
 
 
@@ -320,6 +359,9 @@ def _notes(plans: Sequence[FitPlan], snapshot: Snapshot) -> Iterator[Words]:
     layers = (kueue_notes(factory.question.pod, snapshot) for plan in plans for factory in plan.factories)
     yield from dict.fromkeys(note for notes in layers for note in notes)
     for plan in plans:
+        if plan.surplus.count and len(plans) > 1:
+            text = "the pods of the others are placed once those that are too many of {workload} have ended"
+            yield say(text, workload=plan.workload.title)
         if not plan.workload.counted and not plan.workload.of_each_node:
             yield say(
                 "how many pods a {kind} makes is not known here: one of each template is placed",

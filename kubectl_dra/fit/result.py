@@ -14,8 +14,10 @@ from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.freeing_claims import Free
+from kubectl_dra.fit.job_progress import JobProgress
 from kubectl_dra.fit.place import PlacedPod
 from kubectl_dra.fit.pod_factory import Denied
+from kubectl_dra.fit.scaled_down import Surplus
 from kubectl_dra.fit.starting import Starting
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.scheduling.gang_scheduling import PriorityDiffers
@@ -118,6 +120,7 @@ class WorkloadFit(Struct, frozen=True):
     changes with which more fit; ``tried`` how many of each sort were tried. ``begin`` says which of the placed pods do
     not start. ``replaced`` are pods of a former template; of others that run ``former`` are of one, and stay.
     ``refused``: the API server refuses a change of what exists. ``provided`` is what it supposes of new nodes.
+    ``surplus`` are the pods that end because there are more than replicas, ``progress`` is how far a Job is.
     """
 
     workload: WorkloadPods
@@ -141,6 +144,13 @@ class WorkloadFit(Struct, frozen=True):
     former: int = 0
     refused: bool = False
     provided: Words = ""
+    surplus: Surplus = Surplus()
+    progress: JobProgress | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether the cluster has the workload, as far as its answer tells."""
+        return bool(self.running or self.replaced or self.refused or self.progress)
 
     @property
     def placed(self) -> int:

@@ -22,6 +22,7 @@ from kubectl_dra.cluster.snapshot import RefusedChange
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.fit.place import Placement, Placer, Unplaced
 from kubectl_dra.fit.pod_factory import NewPod
+from kubectl_dra.fit.scaled_down import Surplus
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.manifests.workloads import key_of
 from kubectl_dra.text import whole_number
@@ -29,12 +30,8 @@ from kubectl_dra.text import whole_number
 _FIXED: Final = {("batch", "Job"): "spec.template", ("jobset.x-k8s.io", "JobSet"): "spec.replicatedJobs"}
 """Immutable fields of workloads whose pods exist."""
 _SELECTING: Final = (("apps", "Deployment"), ("apps", "ReplicaSet"), ("apps", "StatefulSet"), ("apps", "DaemonSet"))
-_KEEPING: Final = (
-    ("apps", "ReplicaSet"),
-    ("", "ReplicationController"),
-    ("apps", "DaemonSet"),
-    ("apps", "StatefulSet"),
-)
+_KEEPS: Final = (("apps", "ReplicaSet"), ("", "ReplicationController"), ("apps", "DaemonSet"))
+_KEEPING: Final = (*_KEEPS, ("apps", "StatefulSet"))
 """Without limits of a rollout they end no pod because their template has changed, or (DaemonSets) are not followed."""
 
 
@@ -67,11 +64,22 @@ class Former(Struct, frozen=True):
     unclear: Words = ""
 
 
-def refused_change(workload: WorkloadPods, own: Sequence[Pod], former: Sequence[Pod]) -> RefusedChange | None:
-    """What the API server refuses to change of a workload that has these pods, some of a ``former`` template."""
+def keeps_pods(workload: WorkloadPods) -> bool:
+    """Whether a workload ends no pod because its template has changed."""
+    return not workload.raw or key_of(workload.raw) in (*_KEEPS, *_FIXED)
+
+
+def refused_change(
+    workload: WorkloadPods, own: Sequence[Pod], former: Sequence[Pod], *, changed: bool | None = None
+) -> RefusedChange | None:
+    """What the API server refuses to change of a workload that has these pods, some of a ``former`` template.
+
+    ``changed``: whether the stored template is another one; None where that is not known.
+    """
     key = key_of(workload.raw) if workload.raw else ("", "")
     fields = []
-    if key in _FIXED and former:
+    # Of a Job that never ran, some may be changed while it is suspended.
+    if key in _FIXED and (former or (changed and not workload.suspended)):
         fields.append(_FIXED[key])
     if key in _SELECTING:
         try:
@@ -161,15 +169,25 @@ class Rolling:
     ones that are not created yet, ``kept`` how many run that are as they should be.
     """
 
-    def __init__(self, number: int, pods: Sequence[NewPod], rollout: PodReplacement | None, kept: int) -> None:
+    def __init__(
+        self,
+        number: int,
+        pods: Sequence[NewPod],
+        rollout: PodReplacement | None,
+        kept: int,
+        surplus: Surplus,
+        chance: Random | None = None,
+    ) -> None:
         self.number = number
         """The workload's."""
+        self.surplus = surplus.ended(chance)
+        """The pods that end before any is made."""
         self._rollout = rollout
         self._kept = kept
         self._created = 0
         self.old = list(rollout.old) if rollout is not None else []
         self.later = list(pods)
-        self.chosen = False
+        self.chosen = surplus.open
         """Whether other old pods could have ended first."""
 
     def end(self, placed: int) -> list[Pod]:
@@ -196,10 +214,11 @@ class Rolling:
         elif rollout.in_order:
             created = [new for new in self.later if self._replaces_none(new)]
         else:
-            room = rollout.replicas + rollout.surge - len(self.old) - self._kept - self._created
-            created = self.later[: max(0, room)]
-        there = set(map(id, created))
-        self.later = [new for new in self.later if id(new) not in there]
+            there = [new for new in self.later if new.exists]
+            room = rollout.replicas + rollout.surge - len(self.old) - self._kept - self._created - len(there)
+            created = [*there, *[new for new in self.later if not new.exists][: max(0, room)]]
+        made = set(map(id, created))
+        self.later = [new for new in self.later if id(new) not in made]
         self._created += len(created)
         return created
 
@@ -208,7 +227,12 @@ class Rolling:
 
 
 def roll(placer: Placer, workloads: Sequence[Rolling]) -> Placement:
-    """Places the pods of workloads while those of former templates end, until no step is left."""
+    """Places the pods of workloads while those of former templates end, until no step is left.
+
+    Those that are too many end first.
+    """
+    if surplus := [pod for rolling in workloads for pod in rolling.surplus]:
+        placer.end(surplus)
     while True:
         placed = Counter(placed_pod.new.workload for placed_pod in placer.placed_pods)
         ended = [pod for rolling in workloads for pod in rolling.end(placed[rolling.number])]

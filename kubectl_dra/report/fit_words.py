@@ -17,6 +17,7 @@ from kubectl_dra.explain.refusal_words import refused
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.unread import Unread, if_none
+from kubectl_dra.fit.job_progress import JobProgress
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.result import (
@@ -130,6 +131,9 @@ def _count(fitted: WorkloadFit) -> str:
     # Bare pods have no name in common: "Pods of team" instead of "Deployment team/web".
     fits, does = ("fits", "does") if workload.name else ("fit", "do")
     inner = f" ({fitted.placed:,} of {amount(fitted.pods, 'pod')})" if size > 1 else ""
+    if not fitted.pods and not fitted.as_many:
+        over = fitted.progress.over if fitted.progress is not None else ""
+        return f"{title} {over}, and makes no pod" if over else f"{title} makes no pod: it has no {unit} to make"
     if fitted.as_many:
         if not fitted.fitting:
             return f"Not one {unit} {_of(workload)} fits"
@@ -176,15 +180,31 @@ def _beside(workload: WorkloadFit) -> str:
         said.append(already + (of_former if workload.former else ""))
     if workload.workload.suspended:
         said.append("it is suspended, and makes no pod until it is resumed")
+    if ended := workload.surplus.count:
+        others = len(workload.surplus.alike) if workload.surplus.open else 0
+        which = f" (any {workload.surplus.number:,} of {others:,})" if others else ""
+        said.append(f"{amount(ended, 'pod')} too many {'ends' if ended == 1 else 'end'} first{which}")
+    if workload.progress is not None and not workload.progress.over:
+        said.append(_progress(workload.progress))
     if workload.replaced is not None:
         said.append(_rollout(workload.replaced))
     if workload.as_many and (job := completions_of(workload.workload.raw)) and job[1] < workload.fitting:
         said.append(f"it has {amount(job[0], 'completion')}, {job[1]:,} at a time")
-    if ended := evicted(workload.placed_pods):
-        said.append(f"for which the scheduler ends {some([f'pod {pod.key}' for pod in ended], 3)}")
+    if victims := evicted(workload.placed_pods):
+        said.append(f"for them the scheduler ends {some([f'pod {pod.key}' for pod in victims], 3)}")
     if workload.fewest != workload.greatest:
-        said.append(f"by which nodes the scheduler takes {workload.fewest:,} to {workload.greatest:,} pods have room")
+        said.append(
+            f"{workload.fewest:,} to {workload.greatest:,} pods have room, depending on which nodes the scheduler takes"
+        )
     return f"; {'; '.join(said)}" if said else ""
+
+
+def _progress(progress: JobProgress) -> str:
+    """How many pods of a Job have succeeded already."""
+    done = f"{progress.succeeded:,} of {amount(progress.completions, 'completion')}"
+    if not progress.completions:
+        return "a pod of it has succeeded, so that it makes no more"
+    return f"{done} {'is' if progress.succeeded == 1 else 'are'} reached"
 
 
 def _rollout(replaced: FormerPods) -> str:

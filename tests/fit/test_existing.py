@@ -24,6 +24,7 @@ from tests.fit.worlds import (
     node,
     pod_spec,
     published,
+    replica_set,
     running,
     said,
     template,
@@ -88,7 +89,7 @@ def test_a_bare_pod_that_runs_fits(tmp_path: Path) -> None:
 
 def after_applying(web: JSON, found: JSON, gpus: int) -> list[JSON]:
     """The pods of the workload and their claims as they are once all was applied: those without room wait."""
-    objects: list[JSON] = []
+    objects: list[JSON] = [replica_set(web)]
     spec = web["spec"]["template"]["spec"]
     placed_pods = {placed_pod["pod"]["name"]: placed_pod for placed_pod in found["placements"]}
     names = [
@@ -119,7 +120,7 @@ def test_what_was_applied_counts_once(seed: int, tmp_path: Path) -> None:
     applied = after_applying(web, before, gpus)
     more = [authored(each) for each in (*cluster, *applied) if random.random() < 0.5]
     # What is given beside the workload is there already; bare pods in it would be workloads of their own.
-    more = [each for each in more if each["kind"] != "Pod"]
+    more = [each for each in more if each["kind"] not in ("Pod", "ReplicaSet")]
     again, report = fitted(tmp_path, [*cluster, *applied], [web, *json.loads(json.dumps(more))])
     (after,) = report["items"]
     assert (again, after["verdict"], after["podCounts"]["fit"]) == (code, before["verdict"], before["podCounts"]["fit"])

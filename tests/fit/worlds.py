@@ -133,6 +133,17 @@ def deployment(replicas: int, name: str = "web", gpus: int = 1, cpu: str = "", *
     }
 
 
+def replica_set(of: JSON, name: str = "") -> JSON:
+    """The ReplicaSet with the template of a Deployment."""
+    name = name or REPLICA_SET["name"]
+    made = deepcopy(of["spec"]["template"])
+    made["metadata"]["labels"]["pod-template-hash"] = name.rpartition("-")[2]
+    owner = {"kind": "Deployment", "name": "web", "uid": "d", "controller": True, "apiVersion": "apps/v1"}
+    meta = {"name": name, "namespace": "default", "uid": "o", "ownerReferences": [owner]}
+    spec = {"replicas": of["spec"]["replicas"], "selector": of["spec"]["selector"], "template": made}
+    return {"kind": "ReplicaSet", "apiVersion": "apps/v1", "metadata": meta, "spec": spec}
+
+
 def fitted(
     folder: Path, cluster: Sequence[JSON], manifest: Sequence[JSON], *flags: str, unseen: Sequence[str] = ("Service",)
 ) -> tuple[int, JSON]:

@@ -17,7 +17,7 @@ from kubectl_dra.cli.explain.reading import (
     completed,
     read_cluster,
     read_manifest,
-    with_admission,
+    with_what_decides,
 )
 from kubectl_dra.cli.explain.target import (
     LABELS,
@@ -107,7 +107,7 @@ def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequ
     given = read(flags, connection, targets)
     snapshot = given.snapshot
     if given.manifest is not None:
-        snapshot = with_admission(snapshot, given.manifest, flags, connection)
+        snapshot = with_what_decides(snapshot, given.manifest, flags, connection)
     given = _with_makers(given._replace(snapshot=snapshot), targets, flags, connection)
     snapshot, questions = given.snapshot, _questions(flags, targets, given)
     snapshot = completed(
@@ -338,11 +338,7 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     several = [
         workload
         for workload in fit_answer.workloads
-        if workload.pods > 1
-        or workload.running
-        or workload.replaced is not None
-        or workload.refused
-        or len(fit_answer.workloads) > 1
+        if workload.pods > 1 or workload.exists or len(fit_answer.workloads) > 1
     ]
     of_pods = {
         (role.pod.metadata.namespace, role.stand_in): workload
@@ -391,14 +387,14 @@ def _noted(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Diagnosis:
 def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> FitAnswer | None:
     """What comes of all pods of the workloads; None where there is but one pod, which does not exist yet."""
     from kubectl_dra.fit.answer import fit
-    from kubectl_dra.fit.existing_pods import pods_of
+    from kubectl_dra.fit.job_progress import is_new
     from kubectl_dra.fit.missing_namespaces import missing_namespaces
     from kubectl_dra.fit.workload import makers_of, without_stand_ins
 
     snapshot = posed[0].snapshot
     workloads = makers_of(manifest)
     cluster = without_stand_ins(snapshot)
-    if sum(pods.replicas * pods.size for pods in workloads) == 1 and not pods_of(workloads[0], cluster):
+    if sum(pods.replicas * pods.size for pods in workloads) == 1 and is_new(workloads[0], cluster):
         return None
     # What fits once they exist is worth more than that every pod is refused.
     missing = missing_namespaces(workloads, cluster)

@@ -66,7 +66,7 @@ def read_cluster(
     if flags.snapshots:
         namespace = flags.namespace or "default"
         with Progress() as progress:
-            snapshot = read_saved(flags, namespace, compact=True, progress=progress)
+            snapshot = read_saved(flags, namespace, compact=True, progress=progress, stored=bool(flags.manifests))
     else:
         pod = targets[0].name if len(targets) == 1 and targets[0].kind == "pod" else ""
         snapshot, namespace = read_live(connection, flags.namespace, compact=True, everything=everything, pod=pod)
@@ -116,7 +116,7 @@ def completed_for_new(
     """The same for the pods that a manifest would make, with what decides whether they are admitted."""
     from kubectl_dra.explain.question.new_pod import about_new_pod
 
-    snapshot = with_admission(snapshot, manifest, flags, connection)
+    snapshot = with_what_decides(snapshot, manifest, flags, connection)
     settings = settings_of(flags, snapshot)
     pods = [about_new_pod(pod, snapshot, settings).pod for pod in manifest.pods.values()]
     return completed(snapshot, [pod for pod in pods if pod is not None], flags, connection)
@@ -203,6 +203,25 @@ def with_admission(
             snapshot, read_kinds(connection, flags.namespace, tuple(kinds), of=space), kinds, server_of(flags, snapshot)
         )
     return snapshot
+
+
+def with_what_decides(
+    snapshot: Snapshot, manifest: Snapshot, flags: SchedulingFlags, connection: ConnectionFlags
+) -> Snapshot:
+    """The same, and the workloads of the manifest as the cluster has them: those with pods, and Jobs."""
+    snapshot = with_admission(snapshot, manifest, flags, connection)
+    if flags.snapshots or not manifest.workloads:
+        return snapshot
+    from kubectl_dra.cluster.live import ApiServer
+    from kubectl_dra.cluster.stored_workloads import with_stored
+    from kubectl_dra.fit.existing_pods import pods_of
+    from kubectl_dra.fit.workload import makers_of
+
+    there = [each for each in makers_of(manifest) if each.kind == "Job" or pods_of(each, snapshot)]
+    if not there:
+        return snapshot
+    server = ApiServer(connection_options(connection, flags.namespace))
+    return with_stored(snapshot, server, [(each.raw, each.namespace) for each in there])
 
 
 def settings_of(flags: SchedulingFlags, snapshot: Snapshot) -> Settings:
