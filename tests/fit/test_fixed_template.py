@@ -58,5 +58,18 @@ def test_a_smaller_limit_in_the_template_is_counted_where_a_pod_would_have_to_en
     assert item(tmp_path, cluster, [web])["replicaCounts"]["fit"] == 3
 
 
+@pytest.mark.parametrize("extended", [False, True])
+@pytest.mark.parametrize(("count", "replicas", "largest"), [(3, 3, 2), (3, 4, 1), (4, 2, 2), (4, 6, 1)])
+def test_no_larger_count_would_do(tmp_path: Path, count: int, replicas: int, largest: int, extended: bool) -> None:
+    """Of the nodes one has four devices, the other two."""
+    web, cluster = deployment(replicas, gpus=0 if extended else count), list(CLUSTER)
+    if extended:
+        cluster.append({**CLASS, "metadata": {"name": "served"}, "spec": {"extendedResourceName": "example.com/gpu"}})
+        container = web["spec"]["template"]["spec"]["containers"][0]
+        container["resources"] = {"limits": {"example.com/gpu": count}}
+    text = item(tmp_path, cluster, [web, template(count)])["stop"]["fix"]["text"]
+    assert re.search(rf"to {largest}; with that in the template all {replicas} replicas fit", text), text
+
+
 def _asked(folder: Path, manifest: list[JSON]) -> tuple[JSON, list[JSON]]:
     return item(folder, CLUSTER, manifest), manifest
