@@ -123,6 +123,12 @@ def workloads_of(pod: Pod) -> frozenset[Owner]:
     return frozenset((Owner(direct.own_kind, direct.name), owner, *labelled, *above_machine, *by_name))
 
 
-def belongs_to(pod: Pod, workload: Owner) -> bool:
+def made_by(pod: Pod) -> Owner | None:
+    """What makes a pod, or would make it: the workload that it stands for, else its controller."""
+    kind, _, name = pod.metadata.annotations.get(MADE_BY, "").partition(" ")
+    return Owner(kind, name.rpartition("/")[2]) if kind else owner_of(pod)
+
+
+def belongs_to(pod: Pod, workload: Owner | None) -> bool:
     """Whether a workload made the pod, by itself or through a ReplicaSet, Job or StatefulSet of its own."""
     return workload in workloads_of(pod)

@@ -211,7 +211,7 @@ class KindUnread(Statement, frozen=True):
 def reason_of(rejection: Rejection) -> Words:
     """The statement about a node that a filter refuses."""
     said = [statement for reason in rejection.reasons for statement in _statements(reason)]
-    return said[0] if len(said) == 1 else Joined(tuple(said))
+    return said[0] if len(said) == 1 else Joined(tuple(said), ", and ")
 
 
 def _statements(reason: Reason) -> list[Words]:

@@ -143,9 +143,10 @@ def _plan(
         snapshot = Cluster(snapshot).refusing(change).snapshot
         factories = made()
     refused = tuple(dict.fromkeys(change for factory in factories for change in factory.unchangeable))
+    running = sum(bool(pod.node_name) for pod in own)
     replicas, progress = workload.replicas if options.replicas is None else options.replicas, None
     if options.replicas is None and not options.most and (progress := job_progress(workload, snapshot)) is not None:
-        replicas = progress.wanted(replicas, sum(bool(pod.node_name) for pod in own))
+        replicas = progress.wanted(replicas, running)
     if refused and workload.raw:
         # All stays as it is.
         return FitPlan(workload, number, factories, replicas, {}, most, refused=refused, progress=progress), snapshot
@@ -154,7 +155,7 @@ def _plan(
     gone = [pod for pod in own if workload.raw and not _stays(pod, factories, stored)]
     if replaced:
         gone += unread
-    former = what_becomes_of([pod for pod in gone if pod.node_name], workload, replicas)
+    former = what_becomes_of([pod for pod in gone if pod.node_name], workload, replicas, running)
     # A pod that waits is made anew where it ends, or is no longer as it is written.
     ended = [pod for pod in gone if not pod.node_name]
     if options.most and former.rollout is not None:

@@ -124,11 +124,14 @@ def limits_of(workload: WorkloadPods, replicas: int) -> RolloutLimits | None:
     return None
 
 
-def what_becomes_of(former: Sequence[Pod], workload: WorkloadPods, replicas: int) -> Former:
-    """What the controller of a workload does with running pods of a former template."""
+def what_becomes_of(former: Sequence[Pod], workload: WorkloadPods, replicas: int, running: int) -> Former:
+    """What the controller of a workload does with pods of a former template, of all its pods that are ``running``."""
     if not former:
         return Former()
     key, limits = key_of(workload.raw), limits_of(workload, replicas)
+    if key == ("apps", "Deployment") and limits is None:
+        text = "it is paused: the pods that it lacks are made of the former template as well, which is not modelled"
+        return Former(kept=tuple(former), unclear=text if running < replicas else "")
     if limits is not None and key == ("apps", "Deployment"):
         # The newest end first.
         old = sorted(former, key=lambda pod: pod.metadata.creation_timestamp, reverse=True)

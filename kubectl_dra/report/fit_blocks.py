@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.cause_kinds import Family
 from kubectl_dra.explain.diagnosis import Diagnosis
-from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, More, OneMoreNode, WorkloadFit
+from kubectl_dra.fit.result import FitAnswer, More, OneMoreNode, WorkloadFit
 from kubectl_dra.report.blocks import (
     Answer,
     Block,
@@ -25,22 +25,19 @@ from kubectl_dra.report.blocks import (
     shell,
 )
 from kubectl_dra.report.explain_commands import Invocation
+from kubectl_dra.report.fit_stop_words import code, fix_commands, own_fix, second, stop
 from kubectl_dra.report.fit_words import (
     NodeOfPods,
     broken_node,
     change,
-    code,
     conditions,
-    fix_commands,
     gain,
     headline,
     is_open,
     making_it,
     missing,
     needed,
-    own_fix,
     places,
-    stop,
     tried,
     with_node,
 )
@@ -194,11 +191,13 @@ def blocks_of(
             f"is the first of {workload.stop.others + 1:,} that do not fit" if workload.stop.others else "does not fit"
         )
         cause = (Marked(code(workload), WordMark.CAUSE), ": ") if code(workload) else ()
-        blocks: list[Block] = [Para((*cause, stop(workload)), hang=2)]
+        next_code, next_cause = second(workload.stop)
+        blocks: list[Block] = [Para((*cause, stop(workload, told=bool(next_cause))), hang=2)]
         if own := own_fix(workload):
             blocks.append(prose(f"Fix: {own}", Tone.GOOD, 2))
             blocks += [shell(how, invocation.where)] if (how := fix_commands(workload, invocation)) else []
-        blocks += _second(workload.stop)
+        if next_cause:
+            blocks.append(Para((Marked(next_code, WordMark.CAUSE), f": {next_cause}"), hang=2))
         if workload.tried and not workload.more and not _beside_room(workload.stop.diagnosis):
             own = " (its own pods are left out: ending one only makes its successor wait)" if workload.running else ""
             blocks.append(prose(tried(workload.tried, own)))
@@ -219,13 +218,6 @@ def _beside_room(diagnosis: Diagnosis) -> bool:
     return not diagnosis.nodes or (
         bool(findings) and findings[0].kind.family in (Family.POD, Family.CLAIM, Family.REQUEST, Family.POOLS)
     )
-
-
-def _second(stop: FirstUnplaced) -> Iterator[Para]:
-    """What would keep the pod that does not fit if its first cause were mended."""
-    if stop.differs is None and not stop.domain:
-        for finding in stop.diagnosis.findings[1:2]:
-            yield Para((Marked(finding.kind.code, WordMark.CAUSE), f": {written(finding.summary)}"), hang=2)
 
 
 def _place(place: NodeOfPods, most: int) -> Para:

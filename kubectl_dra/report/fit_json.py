@@ -15,19 +15,16 @@ from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.result import EndRule, FitAnswer, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.report.explain_commands import Invocation
 from kubectl_dra.report.explain_words import answer as explained
+from kubectl_dra.report.fit_stop_words import code, fix_commands, own_fix, stop
 from kubectl_dra.report.fit_words import (
     broken_node,
     change,
-    code,
-    fix_commands,
     headline,
     is_open,
     making_it,
     maybe,
     needed,
-    own_fix,
     places,
-    stop,
     with_node,
 )
 from kubectl_dra.report.json_shapes import (

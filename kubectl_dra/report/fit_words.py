@@ -15,11 +15,9 @@ from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.causes.not_tried import CHANGE_REFUSED
 from kubectl_dra.explain.refusal_words import refused
 from kubectl_dra.explain.remedies.ending_pods import EndPods
-from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.unread import Unread, if_none
 from kubectl_dra.fit.job_progress import JobProgress
 from kubectl_dra.fit.place import PlacedPod, evicted
-from kubectl_dra.fit.pod_factory import Denied
 from kubectl_dra.fit.result import (
     ChangeSort,
     ClusterChange,
@@ -36,9 +34,9 @@ from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.manifests.pod_counts import completions_of
 from kubectl_dra.report.blocks import Block, prose, shell
 from kubectl_dra.report.explain_commands import Invocation, command, making
-from kubectl_dra.report.explain_words import fix, idle, if_there_is_none, proof, reason, taken_first
+from kubectl_dra.report.explain_words import idle, if_there_is_none, taken_first
 from kubectl_dra.report.phrases import written
-from kubectl_dra.text import amount, ended, join, some
+from kubectl_dra.text import amount, join, some
 
 
 def headline(workload: WorkloadFit) -> str:
@@ -178,6 +176,8 @@ def _beside(workload: WorkloadFit) -> str:
         of_former = f", {'all' if workload.former == workload.running else f'{workload.former:,}'} of a former template"
         already = f"{amount(workload.running, 'pod')} of {whose} {'runs' if workload.running == 1 else 'run'} already"
         said.append(already + (of_former if workload.former else ""))
+        if workload.former and (stays := _replaced_later(workload.workload)):
+            said.append(stays)
     if workload.workload.suspended:
         said.append("it is suspended, and makes no pod until it is resumed")
     if ended := workload.surplus.count:
@@ -199,6 +199,17 @@ def _beside(workload: WorkloadFit) -> str:
     return f"; {'; '.join(said)}" if said else ""
 
 
+def _replaced_later(workload: WorkloadPods) -> str:
+    """Why pods of a former template run on; empty where nothing says so."""
+    spec = workload.raw.get("spec") or {}
+    if workload.kind == "Deployment" and spec.get("paused") is True:
+        return "it is paused, and replaces no pod until it is resumed"
+    strategy = spec.get("updateStrategy")
+    if isinstance(strategy, Mapping) and strategy.get("type") == "OnDelete":
+        return "each is replaced once you delete it (OnDelete); whether its successor fits was not tried"
+    return ""
+
+
 def _progress(progress: JobProgress) -> str:
     """How many pods of a Job have succeeded already."""
     done = f"{progress.succeeded:,} of {amount(progress.completions, 'completion')}"
@@ -215,19 +226,6 @@ def _rollout(replaced: FormerPods) -> str:
     if replaced.left == replaced.pods:
         return f"the rollout stops, and {pods} {'runs' if replaced.pods == 1 else 'run'} on"
     return f"the rollout stops, and {replaced.left:,} of {pods} {'runs' if replaced.left == 1 else 'run'} on"
-
-
-def eased(workload: WorkloadFit) -> str:
-    """Advice for a rollout that stops; empty where it does not stop, or that is not known."""
-    replaced = workload.replaced
-    if replaced is None or replaced.unavailable is None:
-        return ""
-    every = "it fits" if workload.replicas == 1 else f"all {workload.replicas:,} {workload.workload.unit}s fit"
-    number = replaced.unavailable
-    return (
-        f"Set spec.strategy.rollingUpdate.maxUnavailable to {number:,}, so that {amount(number, 'pod')} of the former "
-        f"template {'ends' if number == 1 else 'end'} first: then {every}."
-    )
 
 
 def _idle(workload: WorkloadFit) -> str:
@@ -331,63 +329,6 @@ def places(workload: WorkloadFit) -> list[NodeOfPods]:
     return [NodeOfPods(name, pods[name], claims[name]) for name in ranked]
 
 
-def stop(workload: WorkloadFit) -> str:
-    """Why the first pod that does not fit has no node; empty where all have one."""
-    if workload.stop is None:
-        return ""
-    if differs := workload.stop.differs:
-        who = f"pod {differs.pod} has priority {differs.priority}, group {differs.group} {differs.wanted}"
-        return f"the scheduler tries no pod of a group of which one has another priority: {who}"
-    if workload.stop.domain:
-        label = workload.stop.domain
-        return f"its group has to be within one {label}, and none has room for {workload.stop.minimum:,} of its pods"
-    text = reason(workload.stop.diagnosis)
-    if workload.stop.denied is not None and not workload.stop.diagnosis.findings:
-        text = "a quota refuses it" if workload.stop.denied is Denied.POD else "a quota refuses its claim"
-    return text
-
-
-def own_fix(workload: WorkloadFit) -> str:
-    """What ends the cause of the first pod that does not fit; empty where a change does so as well.
-
-    What is not proved is said only where no change helps.
-    """
-    if workload.stop is None or workload.stop.differs is not None or workload.stop.domain:
-        return ""
-    if of_rollout := eased(workload):
-        return of_rollout
-    if workload.stop.way is not None and workload.stop.fitting_with_fix is not None:
-        way = written(workload.stop.way.changes[0])
-        then = _fitting_then(workload, workload.stop.fitting_with_fix)
-        return f"{way[:1].upper()}{way[1:]}; with that in the template {then}."
-    first = next(iter(workload.stop.diagnosis.findings), None)
-    if first is None or (first.proof is None and workload.more):
-        return ""
-    if first.remedy is not None and any(isinstance(offer, Free | EndPods) for offer in first.remedy.offers):
-        return ""
-    if set(fix_commands(workload, Invocation())) & {
-        command_line for more in workload.more for command_line in making_it(more.change)
-    }:
-        return ""
-    text = fix(first).removesuffix(".")
-    if workload.stop.fitting_with_fix is not None:
-        return f"{text}; with that in the template {_fitting_then(workload, workload.stop.fitting_with_fix)}."
-    return f"{text}; {proof(first.proof, short=True)}." if first.proof is not None else ended(text)
-
-
-def _fitting_then(workload: WorkloadFit, fitting: int) -> str:
-    number, unit = workload.replicas, workload.workload.unit
-    if fitting == number:
-        return f"all {amount(number, unit)} fit"
-    return f"{fitting:,} of {amount(number, unit)} {'fits' if fitting == 1 else 'fit'}"
-
-
-def code(workload: WorkloadFit) -> str:
-    """The code of the cause; empty where none was found."""
-    findings = workload.stop.diagnosis.findings if workload.stop is not None else ()
-    return findings[0].kind.code if findings else ""
-
-
 def change(what: ClusterChange) -> str:
     """A change in words."""
     if isinstance(what, OneMoreNode):
@@ -439,16 +380,3 @@ def broken_node(workload: WorkloadFit, invocation: Invocation) -> CommandLine | 
     """What shows why pods do not start on the first such node; None where they start."""
     broken = (*workload.begin.nodes, *workload.begin.maybe)
     return command(NextStep(Look.EXPLAIN_NODE, broken[0].node), invocation) if broken else None
-
-
-def fix_commands(workload: WorkloadFit, invocation: Invocation) -> tuple[CommandLine, ...]:
-    """The commands of ``own_fix``, else the one that shows what to mend."""
-    finding = next(iter(workload.stop.diagnosis.findings), None) if workload.stop is not None else None
-    if finding is None or workload.stop is None or workload.stop.way is not None or eased(workload):
-        return ()
-    remedy = finding.remedy
-    if own := (*making(remedy.offers[:1]), *remedy.commands) if remedy is not None else ():
-        return own
-    placed = finding.proof is None or (remedy is not None and remedy.place is not None)
-    look = command(finding.place_of_fix, invocation) if placed else None
-    return (look,) if look is not None else ()

@@ -203,3 +203,54 @@ def test_a_bare_pod_beside_a_workload_is_explained_by_itself(tmp_path: Path) -> 
     code, out, _ = ran(*words, "--full")
     assert code == 1
     assert "this pod is looked at by itself" in " ".join(out.partition("Pod default/train")[2].split())
+
+
+def test_only_what_was_proved_is_called_a_fix(tmp_path: Path) -> None:
+    """The node of the control plane has no devices, so that to tolerate its taint helps nobody."""
+    control = node("cp", 0)
+    control[0]["spec"] = {"taints": [{"key": "control", "effect": "NoSchedule"}]}
+    cluster = [*control, *node("a", 2, cpu="2"), template(4)]
+    _, out, _ = said(tmp_path, cluster, [deployment(2, gpus=4, cpu="9")])
+    assert "too-few-on-one-node: " in out and "Fix:" not in out
+
+
+def test_why_a_pod_cannot_run_where_its_claim_is(tmp_path: Path) -> None:
+    """The workload itself holds all devices of that node."""
+    web = deployment(4)
+    pod = web["spec"]["template"]["spec"]
+    pod["resourceClaims"].append({"name": "one", "resourceClaimName": "one"})
+    cluster = [*node("a", 3), *node("b", 3), template(1)]
+    _, out, _ = said(tmp_path, cluster, [web, claim("one")])
+    assert "where the pod cannot run: its claim default/web-2-gpu does not fit there" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "Job", "LeaderWorkerSet"])
+def test_that_the_workload_itself_holds_the_devices_is_said(tmp_path: Path, kind: str) -> None:
+    web = deployment(3)
+    if kind == "Job":
+        web = {**web, "kind": kind, "apiVersion": "batch/v1"}
+        web["spec"] = {"parallelism": 3, "template": web["spec"]["template"]}
+    if kind == "LeaderWorkerSet":
+        web = {**web, "kind": kind, "apiVersion": "leaderworkerset.x-k8s.io/v1"}
+        web["spec"] = {"replicas": 3, "leaderWorkerTemplate": {"size": 1, "workerTemplate": web["spec"]["template"]}}
+    _, out, _ = said(tmp_path, [*node("a", 2), template(1)], [web])
+    assert f'both devices that match request "gpu" are held by other pods of {kind} web' in " ".join(out.split())
+    tainted = node("b", 1)
+    tainted[0]["spec"] = {"taints": [{"key": "x", "effect": "NoSchedule"}]}
+    _, out, _ = said(tmp_path, [*node("a", 2), *tainted, template(1)], [web])
+    text = " ".join(out.split())
+    assert "devices-held: where it can, both devices" in text and "further cause" not in text
+
+
+def test_a_node_is_not_proposed_for_devices_of_no_node(tmp_path: Path) -> None:
+    shared = [entry for entry in node("a", 2) if entry["kind"] != "ResourceSlice"]
+    _, out, _ = said(tmp_path, [*shared, published("a", 2, allNodes=True), template(1)], [deployment(3)])
+    assert "Fix: Add such devices" in out
+
+
+def test_the_same_reasons_are_not_said_twice(tmp_path: Path) -> None:
+    web = deployment(3)
+    web["spec"]["template"]["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 80}]
+    _, out, _ = said(tmp_path, [*node("a", 4), *node("b", 4), template(1)], [web])
+    text = " ".join(out.split())
+    assert text.count("host port taken: 80/TCP by default/web-0") == 1 and "further cause" not in text

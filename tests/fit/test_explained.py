@@ -69,10 +69,10 @@ def test_deployments(seed: int, tmp_path: Path) -> None:
     for name in "abc"[: random.randint(1, 3)]:
         cluster += node(name, random.randint(0, 3), cpu=random.choice(("2", "4", "8")))
     _, report = fitted(tmp_path, cluster, [web])
-    there = after_applying(web, report["items"][0], gpus)
+    stored, *there = after_applying(web, report["items"][0], gpus)
     there = there[: 2 * random.randint(0, len(there) // 2)]
     snapshot = tmp_path / "cluster.json"
-    snapshot.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [CLASS, *cluster, *there]}))
+    snapshot.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [CLASS, *cluster, stored, *there]}))
     agree(tmp_path / "manifest.json", snapshot, "--kubernetes-version", "1.36")
 
 

@@ -137,8 +137,20 @@ def test_pods_that_nobody_replaces_run_on(tmp_path: Path, kind: str, more: JSON)
 
 
 def test_how_others_replace_pods_is_not_modelled(tmp_path: Path) -> None:
-    found = item(tmp_path, world(4), [changed(paused=True)])
+    owner = {**STATEFUL, "kind": "PyTorchJob", "apiVersion": "kubeflow.org/v1"}
+    spec = {"pytorchReplicaSpecs": {"Worker": {"replicas": 2, "template": changed()["spec"]["template"]}}}
+    wanted = {"kind": "PyTorchJob", "apiVersion": "kubeflow.org/v1", "metadata": changed()["metadata"], "spec": spec}
+    found = item(tmp_path, world(4, owner=owner), [wanted])
     assert found["verdict"] == "undetermined" and "is of a former template" in found["undetermined"][0]
+
+
+@pytest.mark.parametrize("replicas", [2, 3])
+def test_a_paused_deployment_replaces_no_pod(tmp_path: Path, replicas: int) -> None:
+    found = item(tmp_path, world(4), [changed(replicas, paused=True)])
+    if replicas > 2:
+        assert found["verdict"] == "undetermined" and "it is paused" in found["undetermined"][0]
+    else:
+        assert found["answer"].endswith("template; it is paused, and replaces no pod until it is resumed.")
 
 
 @pytest.mark.parametrize("kind", ["Job", "JobSet"])

@@ -15,7 +15,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.holders import consumers_named, owner_of_all
 from kubectl_dra.explain.node_reasons import ResourceShort
-from kubectl_dra.explain.phrase import ObjectName, Subject, nodes_named, say, subject
+from kubectl_dra.explain.phrase import ObjectName, Subject, named, nodes_named, say, subject
 from kubectl_dra.explain.remedies.freeing_claims import (
     freeing,
 )
@@ -127,6 +127,11 @@ def _finding(analysis: Analysis, claim: ResourceClaim) -> Finding:
     consumers = consumers_named(claim)
     reasons = {reason for node in asked if (reason := analysis.view.ineligible.get(node.name)) is not None}
     why = say(" ({reason})", reason=next(iter(reasons))) if len(reasons) == 1 else ""
+    there = [node.name for node in analysis.view.nodes if node.name not in analysis.unavailable]
+    if not reasons and there and analysis.claims:
+        lacking, count = [named("ResourceClaim", each) for each in analysis.claims], len(analysis.claims)
+        text = ": its {count:claim|claims} {lacking:some 2} {count:does|do} not fit there"
+        why = say(text, lacking=lacking, count=count)
     return Finding(
         ELSEWHERE if others else ELSEWHERE_UNUSED,
         say(

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from kubectl_dra.api.claims import ALL, ResourceClaim
 from kubectl_dra.api.limits import MAX_RESULTS
+from kubectl_dra.api.pods import Owner
 from kubectl_dra.cluster.claim_relation import waiting_for
+from kubectl_dra.cluster.workload_pods import belongs_to, made_by
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family
 from kubectl_dra.explain.causes.registry import Finder, When
@@ -121,7 +123,7 @@ def _held(blocked: Blocked) -> Iterator[Finding]:
         remedy = for_replicas(blocked, siblings)
     elif stuck is None and (shared := by_sharing(blocked, tuple(claims.values()))) is not None:
         remedy = shared
-    summary = _held_by_stuck(blocked, stuck) if stuck is not None else _summary(blocked, siblings)
+    summary = _held_by_stuck(blocked, stuck) if stuck is not None else _summary(blocked, _owner_of_all(blocked, among))
     if words := _priority(blocked, among):
         summary = say("{summary}{words}", summary=summary, words=words)
     facts = (*_one_channel(blocked), *evidence, *in_all(len(held), "claims hold devices"))
@@ -158,8 +160,19 @@ def _kind(blocked: Blocked) -> CauseKind:
     return HELD_WHOLE if all(item.device.allow_multiple_allocations for item in blocked.lost) else ALL_HELD
 
 
-def _summary(blocked: Blocked, siblings: ClaimHolder | None) -> Phrase:
-    by: Words = say("other pods of {owner}", owner=str(siblings.owner)) if siblings is not None else "other claims"
+def _owner_of_all(blocked: Blocked, holders: Sequence[ClaimHolder]) -> Owner | None:
+    """What makes both the pod that waits and all that hold the devices, or is to make them; None where nothing does."""
+    pod, pods = blocked.analysis.pod, [pod for holder in holders for pod in holder.pods]
+    if pod is None or not pods or not all(holder.pods for holder in holders):
+        return None
+    maker = made_by(pod)
+    space = pod.metadata.namespace
+    own = (each.metadata.namespace == space and (made_by(each) == maker or belongs_to(each, maker)) for each in pods)
+    return maker if maker is not None and all(own) else None
+
+
+def _summary(blocked: Blocked, owner: Owner | None) -> Phrase:
+    by: Words = say("other pods of {owner}", owner=str(owner)) if owner is not None else "other claims"
     if blocked.left:
         best, lost, remaining = _best_node(blocked)
         holders = {claim.key: claim for item in lost for claim in blocked.analysis.holders.claims(item.id)}
@@ -180,7 +193,7 @@ def _summary(blocked: Blocked, siblings: ClaimHolder | None) -> Phrase:
         )
     untainted = _others_are_tainted(blocked)
     if blocked.tested == 1:
-        by = say("another pod of {owner}", owner=str(siblings.owner)) if siblings is not None else "another claim"
+        by = say("another pod of {owner}", owner=str(owner)) if owner is not None else "another claim"
         text = "the only device {that} matches {where} is held by {by}"
         return say(text, that="without a taint that" if untainted else "that", where=blocked.where, by=by)
     every = "both" if blocked.tested == 2 else say("all {count:,}", count=blocked.tested)

@@ -32,12 +32,13 @@ def for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:
     # A StatefulSet ends the highest number first, other owners a pod without a node.
     waiting = owner.kind != STATEFUL and sum(not replica.node_name for replica in sibling.alike) > 1
     end = "ends this pod, or another one without a node, first" if waiting else "ends this pod first"
-    text = "Add a node with such devices: pods of {owner} hold {held}, and scaling it down {end}."
-    if fewer:
-        text = "Add a node with such devices: pods of {owner} hold {held}."
+    # A node brings none of the devices that several nodes can use.
+    local = any(item.slice.scope.node_name for item in blocked.lost)
+    text = "Add a node with such devices" if local else "Add such devices"
+    text += ": pods of {owner} hold {held}." if fewer else ": pods of {owner} hold {held}, and scaling it down {end}."
     own = next((entry for entry in blocked.analysis.question.claims if entry.claim is blocked.located.claim), None)
     if own is None or not own.template or for_one_pod(device.driver for device in sibling.claim.devices):
-        return Remedy(say(text, owner=str(owner), end=end, held=_held(blocked)), adds_node=True)
+        return Remedy(say(text, owner=str(owner), end=end, held=_held(blocked)), adds_node=local)
     text += (
         " Or let the pods name one ResourceClaim instead of template {template}, and share its devices (the command "
         "share writes it)."

@@ -1,0 +1,128 @@
+"""The sentences of ``fit`` about the first pod that does not fit: why, what keeps it besides, and what ends that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from kubectl_dra.command import CommandLine
+from kubectl_dra.explain.causes.devices_published import NOT_FOR_NODE
+from kubectl_dra.explain.causes.node_filters import NO_NODE
+from kubectl_dra.explain.diagnosis import Finding
+from kubectl_dra.explain.remedies.ending_pods import EndPods
+from kubectl_dra.explain.remedies.freeing_claims import Free
+from kubectl_dra.fit.pod_factory import Denied
+from kubectl_dra.fit.result import FirstUnplaced, WorkloadFit
+from kubectl_dra.report.explain_commands import Invocation, command, making
+from kubectl_dra.report.explain_words import fix, proof, reason
+from kubectl_dra.report.fit_words import making_it
+from kubectl_dra.report.phrases import written
+from kubectl_dra.text import amount, ended
+
+
+def second(stop: FirstUnplaced) -> tuple[str, str]:
+    """What would keep the pod that does not fit if its first cause were mended: the code, and why; else empty texts."""
+    findings = stop.diagnosis.findings
+    if stop.differs is not None or stop.domain or len(findings) < 2:
+        return "", ""
+    text = written(findings[1].summary)
+    if _repeats(findings):
+        return "", ""
+    if findings[0].kind is NOT_FOR_NODE and findings[1].kind.held:
+        text = f"where it can, {text}"
+    return findings[1].kind.code, text
+
+
+def _repeats(findings: Sequence[Finding]) -> bool:
+    """Whether the second cause has the reasons of the first."""
+    reasons = written(findings[1].summary).partition(": ")[2]
+    return bool(reasons) and reasons in written(findings[0].summary)
+
+
+def stop(workload: WorkloadFit, *, told: bool = False) -> str:
+    """Why the first pod that does not fit has no node; empty where all have one.
+
+    ``told``: the next cause is said beside it.
+    """
+    if workload.stop is None:
+        return ""
+    if differs := workload.stop.differs:
+        who = f"pod {differs.pod} has priority {differs.priority}, group {differs.group} {differs.wanted}"
+        return f"the scheduler tries no pod of a group of which one has another priority: {who}"
+    if workload.stop.domain:
+        label = workload.stop.domain
+        return f"its group has to be within one {label}, and none has room for {workload.stop.minimum:,} of its pods"
+    diagnosis = workload.stop.diagnosis
+    if len(diagnosis.findings) > 1 and (told or _repeats(diagnosis.findings)):
+        diagnosis = replace(diagnosis, findings=(diagnosis.findings[0], *diagnosis.findings[2:]))
+    text = reason(diagnosis)
+    if workload.stop.denied is not None and not workload.stop.diagnosis.findings:
+        text = "a quota refuses it" if workload.stop.denied is Denied.POD else "a quota refuses its claim"
+    return text
+
+
+def own_fix(workload: WorkloadFit) -> str:
+    """What ends the cause of the first pod that does not fit; empty where a change does so as well.
+
+    What is not proved is said only where no change helps.
+    """
+    if workload.stop is None or workload.stop.differs is not None or workload.stop.domain:
+        return ""
+    if of_rollout := eased(workload):
+        return of_rollout
+    if workload.stop.way is not None and workload.stop.fitting_with_fix is not None:
+        way = written(workload.stop.way.changes[0])
+        then = _fitting_then(workload, workload.stop.fitting_with_fix)
+        return f"{way[:1].upper()}{way[1:]}; with that in the template {then}."
+    first = next(iter(workload.stop.diagnosis.findings), None)
+    # What nodes refuse a pod for has a fix only where that was proved: another reason may come after it.
+    if first is None or (first.proof is None and (workload.more or first.kind in (NO_NODE, NOT_FOR_NODE))):
+        return ""
+    if first.remedy is not None and any(isinstance(offer, Free | EndPods) for offer in first.remedy.offers):
+        return ""
+    if set(fix_commands(workload, Invocation())) & {each for more in workload.more for each in making_it(more.change)}:
+        return ""
+    text = fix(first).removesuffix(".")
+    if workload.stop.fitting_with_fix is not None:
+        return f"{text}; with that in the template {_fitting_then(workload, workload.stop.fitting_with_fix)}."
+    return f"{text}; {proof(first.proof, short=True)}." if first.proof is not None else ended(text)
+
+
+def _fitting_then(workload: WorkloadFit, fitting: int) -> str:
+    number, unit = workload.replicas, workload.workload.unit
+    if fitting == number:
+        return f"all {amount(number, unit)} fit"
+    return f"{fitting:,} of {amount(number, unit)} {'fits' if fitting == 1 else 'fit'}"
+
+
+def code(workload: WorkloadFit) -> str:
+    """The code of the cause; empty where none was found."""
+    findings = workload.stop.diagnosis.findings if workload.stop is not None else ()
+    return findings[0].kind.code if findings else ""
+
+
+def fix_commands(workload: WorkloadFit, invocation: Invocation) -> tuple[CommandLine, ...]:
+    """The commands of ``own_fix``, else the one that shows what to mend."""
+    finding = next(iter(workload.stop.diagnosis.findings), None) if workload.stop is not None else None
+    if finding is None or workload.stop is None or workload.stop.way is not None or eased(workload):
+        return ()
+    remedy = finding.remedy
+    if own := (*making(remedy.offers[:1]), *remedy.commands) if remedy is not None else ():
+        return own
+    placed = finding.proof is None or (remedy is not None and remedy.place is not None)
+    look = command(finding.place_of_fix, invocation) if placed else None
+    return (look,) if look is not None else ()
+
+
+def eased(workload: WorkloadFit) -> str:
+    """How the rollout goes on that stops; empty where it does not, or that is not known."""
+    replaced = workload.replaced
+    if replaced is None or replaced.unavailable is None:
+        return ""
+    every = "it fits" if workload.replicas == 1 else f"all {workload.replicas:,} {workload.workload.unit}s fit"
+    number = replaced.unavailable
+    return (
+        f"Set spec.strategy.rollingUpdate.maxUnavailable to {number:,}, so that {amount(number, 'pod')} of the former "
+        f"template {'ends' if number == 1 else 'end'} first: then {every}."
+    )
