@@ -58,6 +58,13 @@ _GROUPS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("VirtualMachine", "VirtualMachineInstance"), "kubevirt.io"),
 }
 """The group of each kind that has one."""
+
+
+def group_of(kind: str) -> str:
+    """The group of a value of ``WORKLOADS``; empty for the core one, and for what is none."""
+    return _GROUPS.get(kind, "") if kind in WORKLOADS.values() else ""
+
+
 _VERSION: Final = re.compile(r"v[0-9]+((alpha|beta)[0-9]+)?(\.|\Z)")
 
 

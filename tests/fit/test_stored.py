@@ -240,6 +240,45 @@ def test_a_live_cluster_is_asked_for_them(tmp_path: Path, server: APIServer, com
     assert code == 3 and "ReplicaSet default/web-7c9d5b8f6 was not read" in " ".join(out.split())
 
 
+# A workload by its name.
+
+
+@pytest.mark.parametrize("words", [("deployment/web",), ("deploy", "web")])
+def test_a_workload_of_a_snapshot_by_its_name(tmp_path: Path, words: tuple[str, ...]) -> None:
+    write_cluster(tmp_path / "cluster.json", [CLASS, *full()], ("Service",))
+    where = ("--snapshot", str(tmp_path / "cluster.json"), "--kubernetes-version", "1.36")
+    code, out, _ = ran("fit", *words, *where)
+    assert code == 0 and out.startswith("Both replicas of Deployment default/web fit; 2 pods of it run already.")
+    code, out, _ = ran("fit", *words, *where, "--replicas", "3")
+    assert code == 1 and out.startswith("2 of 3 replicas of Deployment default/web fit")
+    code, _, errors = ran("fit", "deployment/wbe", *where)
+    assert code == 2 and "did you mean web?" in errors
+
+
+@pytest.mark.parametrize(
+    "words", [("web",), ("pod/web",), ("deployment/a", "deployment/b"), ("deployment/a", "-f", "x")]
+)
+def test_what_names_no_workload_is_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
+    write_cluster(tmp_path / "cluster.json", [CLASS, *full()])
+    assert ran("fit", *words, "--snapshot", str(tmp_path / "cluster.json"))[0] == 2
+
+
+def test_a_workload_of_a_live_cluster_by_its_name(tmp_path: Path, server: APIServer) -> None:
+    objects = [CLASS, *full()]
+    serve(server, objects, "")
+    root = "/apis/apps/v1/namespaces/default"
+    for plural, kind in (("deployments", "Deployment"), ("replicasets", "ReplicaSet")):
+        server.routes[f"{root}/{plural}"] = [
+            {**each, "spec": {**each["spec"], "replicas": 3}} for each in objects if each["kind"] == kind
+        ]
+    words = ("fit", "deployment/web", "-n", "default", "--kubeconfig", server.kubeconfig(tmp_path))
+    code, out, _ = ran(*words)
+    assert code == 1 and out.startswith("2 of 3 replicas of Deployment default/web fit; 2 pods of it run already.")
+    server.routes[f"{root}/deployments"] = forbidden("deployments.apps")
+    code, _, errors = ran(*words)
+    assert code == 3 and "list deployments.apps is forbidden" in " ".join(errors.split())
+
+
 # Fewer replicas, and Jobs that have come some way.
 
 

@@ -56,8 +56,11 @@ def read_cluster(
     targets: Sequence[TypedTarget] = (),
     *,
     everything: bool = False,
+    stored: bool = False,
 ) -> tuple[Snapshot, str]:
     """The snapshot and the namespace meant. ``everything``: all that is pending is asked about.
+
+    ``stored``: workloads of a snapshot are kept as they are, which a manifest wants anyway.
 
     Raises:
         NoDRA: the cluster does not serve resource.k8s.io.
@@ -66,7 +69,9 @@ def read_cluster(
     if flags.snapshots:
         namespace = flags.namespace or "default"
         with Progress() as progress:
-            snapshot = read_saved(flags, namespace, compact=True, progress=progress, stored=bool(flags.manifests))
+            snapshot = read_saved(
+                flags, namespace, compact=True, progress=progress, stored=stored or bool(flags.manifests)
+            )
     else:
         pod = targets[0].name if len(targets) == 1 and targets[0].kind == "pod" else ""
         snapshot, namespace = read_live(connection, flags.namespace, compact=True, everything=everything, pod=pod)

@@ -23,6 +23,14 @@ class FitOutput(StrEnum):
 class FitFlags(SchedulingFlags, frozen=True):
     """What is typed after ``fit``."""
 
+    target: Annotated[
+        tuple[str, ...],
+        typer.Argument(
+            metavar="[deployment/NAME]",
+            help="A workload of the cluster, in place of a manifest: also job/NAME, statefulset/NAME and the like.",
+            show_default=False,
+        ),
+    ] = ()
     manifests: Annotated[
         tuple[str, ...],
         typer.Option(

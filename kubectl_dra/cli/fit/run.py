@@ -19,7 +19,8 @@ from kubectl_dra.cli.explain.reading import (
     settings_of,
 )
 from kubectl_dra.cli.fit import FitFlags, FitOutput
-from kubectl_dra.cli.live import Progress
+from kubectl_dra.cli.fit.by_name import asked_for, named_workload, stored_manifest
+from kubectl_dra.cli.live import Progress, connection_options
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.applied_manifest import overlay
 from kubectl_dra.cluster.apply import Server
@@ -96,16 +97,29 @@ def _run(flags: FitFlags, connection: ConnectionFlags) -> int:
 
 
 def _check(flags: FitFlags) -> None:
-    if not flags.manifests:
-        raise UsageError("say what to place: -f MANIFEST (see kubectl dra fit --help)")
+    if not flags.manifests and not flags.target:
+        raise UsageError("say what to place: -f MANIFEST, or deployment/NAME (see kubectl dra fit --help)")
+    if flags.manifests and flags.target:
+        raise UsageError("name a workload of the cluster, or a manifest with -f, not both")
     if flags.most and flags.replicas is not None:
         raise UsageError("--max places as many replicas as fit; leave --replicas out")
 
 
 def _read(flags: FitFlags, connection: ConnectionFlags) -> tuple[list[WorkloadPods], Snapshot]:
     """The workloads of the manifest, and the cluster with everything of the manifest but its new pods."""
-    cluster, namespace = read_cluster(flags, connection)
-    manifest = read_manifest(flags, namespace)
+    target = named_workload(flags.target) if flags.target else None
+    cluster, namespace = read_cluster(flags, connection, stored=target is not None)
+    if target is None:
+        manifest = read_manifest(flags, namespace)
+    else:
+        cluster.require_namespace(flags.namespace)
+        if not flags.snapshots:
+            from kubectl_dra.cluster.live import ApiServer
+            from kubectl_dra.cluster.stored_workloads import with_stored
+
+            server = ApiServer(connection_options(connection, flags.namespace))
+            cluster = with_stored(cluster, server, [(asked_for(target), namespace)])
+        manifest = stored_manifest(target, namespace, cluster)
     workloads = workloads_of(manifest)
     if not workloads:
         raise InputError(f"{', '.join(flags.manifests)} holds no pod and nothing that makes pods: nothing to place")
@@ -138,7 +152,7 @@ def _with_sharing(
     """The answer with a note where all pods would run if they shared one claim, which their template does not make."""
     lacking = len(answer.workloads) == 1 and answer.workloads[0].verdict in (Verdict.PARTLY, Verdict.UNSCHEDULABLE)
     workload = answer.workloads[0].workload if answer.workloads else None
-    if not lacking or workload is None or not workload.raw or flags.manifests == ("-",) or len(flags.manifests) > 1:
+    if not lacking or workload is None or not workload.raw or flags.manifests == ("-",) or len(flags.manifests) != 1:
         return answer
     if answer.workloads[0].refused:
         return answer
@@ -188,7 +202,7 @@ def _invocation(typed: FitFlags, connection: ConnectionFlags) -> Invocation:
         "--scheduler-config": (typed.scheduler_config,),
     }
     most = ("--max",) if typed.most else ()
-    argv = ("kubectl", "dra", "fit", *repeated(flags), *most, *where.flags)
+    argv = ("kubectl", "dra", "fit", *typed.target, *repeated(flags), *most, *where.flags)
     return Invocation(argv, where, files=typed.manifests)
 
 

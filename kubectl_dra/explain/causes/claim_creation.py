@@ -17,6 +17,7 @@ from kubectl_dra.explain.causes.claim_quotas import (
     needs,
     only_written,
     to_create,
+    used_in_cluster,
     with_created_claims,
     without_admin_label,
 )
@@ -185,10 +186,19 @@ def _quotas(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Fin
             used = _amount(quota.used.get(key, "0"))
             if used + Quantity.of(need) <= _amount(hard):
                 continue
+            stored = _amount(used_in_cluster(quota, key))
+            before = used - stored if stored < used else _ZERO
             numbers = {"quota": quota.metadata.key, "hard": hard, "key": key, "used": used, "need": need}
+            text = "ResourceQuota {quota} allows {hard} of {key}: {used} used, {need} more needed"
+            if before != _ZERO:
+                numbers |= {"used": stored, "before": before}
+                text = (
+                    "ResourceQuota {quota} allows {hard} of {key}: {used} used, {before} needed before by the "
+                    "manifest, {need} more needed"
+                )
             yield Finding(
                 QUOTA,
-                say("ResourceQuota {quota} allows {hard} of {key}: {used} used, {need} more needed", **numbers),
+                say(text, **numbers),
                 (
                     Evidence(
                         subject("ResourceQuota", quota),
@@ -197,6 +207,8 @@ def _quotas(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Fin
                     ),
                     Evidence(say("claims {keys}", keys=[claim.key for claim in claims]), "count as", need),
                 ),
+                # Where nothing is used nothing can be deleted.
+                Remedy("Raise the quota.") if stored == _ZERO else None,
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from msgspec import structs
+from msgspec import json, structs
 
 from kubectl_dra.allocation.extended_resources import IMPLICIT_PREFIX
 from kubectl_dra.api.claims import ALL, DeviceClass, ResourceClaim
@@ -20,6 +20,8 @@ from kubectl_dra.cluster.snapshot import Snapshot
 ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
 CLAIM_COUNT: Final = "count/resourceclaims.resource.k8s.io"
 CLASS_DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
+USED: Final = "kubectl-dra/used"
+"""An annotation of quotas that were charged with what only a manifest brings: what the cluster says is used."""
 _ZERO: Final = Quantity.of(0)
 
 
@@ -65,14 +67,22 @@ def exceeded(quota: ResourceQuota, wanted: Mapping[str, Quantity]) -> bool:
 
 
 def charged(quota: ResourceQuota, more: Iterable[Mapping[str, Quantity]], sign: int = 1) -> ResourceQuota:
-    """The quota after what it limits of these amounts was used, or is not any more."""
-    used = amounts(quota.status.used)
+    """The quota after what it limits of these amounts was used, or is not any more; it keeps what a cluster says."""
+    used, written = amounts(quota.status.used), quota.status.used
     for usage in more:
         for key in usage.keys() & (quota.status.hard or quota.spec.hard).keys():
             before = used.get(key, _ZERO)
             used[key] = before + usage[key] if sign > 0 else max(_ZERO, before - usage[key])
-    written: dict[str, Amount] = {key: str(amount) for key, amount in used.items()}
-    return structs.replace(quota, status=structs.replace(quota.status, used=written))
+    noted = {USED: json.encode(written).decode(), **quota.metadata.annotations}
+    after: dict[str, Amount] = {key: str(amount) for key, amount in used.items()}
+    status = structs.replace(quota.status, used=after)
+    return structs.replace(quota, metadata=structs.replace(quota.metadata, annotations=noted), status=status)
+
+
+def used_in_cluster(quota: ResourceQuota, key: str) -> str:
+    """How much of an amount the cluster says is used: what only a manifest brings may have been charged since."""
+    noted = quota.metadata.annotations.get(USED)
+    return str((json.decode(noted) if noted else quota.status.used).get(key, "0"))
 
 
 # A manifest creates its ResourceClaims before its pods, and quotas count them.
