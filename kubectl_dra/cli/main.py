@@ -308,7 +308,7 @@ def _usage(error: Exception) -> UsageError | None:
         return None
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "kubectl dra"
-    said = " ".join(say().split()).rstrip(".")
+    said = " ".join(say().split()).rstrip(".").replace("a valid int range", "a whole number")
     if near := _choices_like(said, error):
         from kubectl_dra.text import did_you_mean
 

@@ -331,10 +331,17 @@ def _with_ranges(
         again = _placed(Placer(state, budget, chance=chance), plans, snapshot, chance)
         for plan, seen in zip(plans, counts, strict=True):
             seen.add(plan.running + sum(placed_pod.new.workload == plan.number for placed_pod in again.placed_pods))
-    return [
-        structs.replace(workload, fewest=min(seen), greatest=max(seen))
-        for workload, seen in zip(workloads, counts, strict=True)
-    ]
+    return [_with_range(workload, min(seen), max(seen)) for workload, seen in zip(workloads, counts, strict=True)]
+
+
+def _with_range(workload: WorkloadFit, fewest: int, greatest: int) -> WorkloadFit:
+    """The result with the range; where all may fit and may not, it is undetermined."""
+    workload = structs.replace(workload, fewest=fewest, greatest=greatest)
+    if workload.verdict is not Verdict.SCHEDULABLE or fewest >= workload.placed:
+        return workload
+    text = "{fewest} to {greatest} of {pods:pod} have room, depending on which nodes the scheduler takes"
+    why = say(text, fewest=fewest, greatest=greatest, pods=workload.pods)
+    return structs.replace(workload, verdict=Verdict.UNDETERMINED, unclear=(why,))
 
 
 def _mixed(pods: Sequence[NewPod], plan: FitPlan, chance: Random) -> list[NewPod]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -15,11 +15,36 @@ from kubectl_dra.explain.remedies.proof import ChangeStep, Price
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import fit
-from kubectl_dra.fit.result import FitAnswer, FitOptions
+from kubectl_dra.fit.result import FitAnswer, FitOptions, WorkloadFit
 from kubectl_dra.fit.workload import WorkloadPods
 
 _MOST_PODS: Final = 2_000
 """All pods are placed again, so of more pods it is not asked."""
+
+
+class _Counting(NamedTuple):
+    """How all workloads of a manifest are placed again, one of them with a fix in its template."""
+
+    workloads: Sequence[WorkloadPods]
+    snapshot: Snapshot
+    settings: Settings
+    options: FitOptions
+    progress: Progress
+
+    def with_fix(self, number: int, offers: Sequence[Change], supposed: Sequence[WhatIfChange]) -> WorkloadFit | None:
+        """What comes of a workload with changes in its template, or that of its claims; None of other changes."""
+        workload = self.workloads[number]
+        # What is supposed of requests is supposed of those of all workloads.
+        changes = _of_claims(supposed, workload) if len(self.workloads) == 1 else ()
+        fixed = workload if changes else _of_pods(offers, workload)
+        if fixed is None:
+            return None
+        self.progress(f"placing {fixed.title} with its fix")
+        pods = [*self.workloads[:number], fixed, *self.workloads[number + 1 :]]
+        options = replace(self.options, only_counts=True)
+        return fit(pods, self.snapshot, replace(self.settings, supposed=changes), options, self.progress).workloads[
+            number
+        ]
 
 
 def with_fixed_template(
@@ -27,42 +52,42 @@ def with_fixed_template(
 ) -> FitAnswer:
     """The answer with how many replicas fit once the fix is made in the template of a workload's pods, or of claims.
 
-    Asked of one workload with one template, none of whose pods exists yet: those have their claims already.
+    Asked of workloads with one template, none of whose pods exists yet: those have their claims already.
     """
-    if len(answer.workloads) != 1 or options.most:
+    if sum(workload.pods for workload in answer.workloads) > _MOST_PODS:
         return answer
-    (workload,) = answer.workloads
-    stop = workload.stop
+    counting = _Counting([each.workload for each in answer.workloads], snapshot, settings, options, progress)
+    fixed = [_counted(number, workload, counting) for number, workload in enumerate(answer.workloads)]
+    return replace(answer, workloads=tuple(fixed))
+
+
+def _counted(number: int, workload: WorkloadFit, counting: _Counting) -> WorkloadFit:
+    """What came of a workload, with what comes of it once its fix is made in its template."""
+    stop, most = workload.stop, counting.options.most
     first = next(iter(stop.diagnosis.findings), None) if stop is not None else None
-    several = 1 < workload.pods <= _MOST_PODS and not workload.running and workload.replicas > 1
-    if stop is None or first is None or first.remedy is None or not several:
-        return answer
+    several = (most or workload.pods > 1) and not workload.running
+    if stop is None or first is None or not several:
+        return workload
 
     def fits_all(change: LowerCount) -> bool:
-        changes = _of_claims(() if change.place.extended else change.supposed, workload.workload)
-        pods = workload.workload if changes else _of_pods([change], workload.workload)
-        if pods is None:
-            return False
-        supposed = replace(settings, supposed=changes)
-        counted = fit([pods], snapshot, supposed, replace(options, only_counts=True), progress)
-        return counted.workloads[0].fitting == workload.replicas
+        supposed = () if change.place.extended else change.supposed
+        counted = counting.with_fix(number, [change], supposed)
+        return counted is not None and counted.fitting == workload.replicas
 
-    for way in (None, *_milder(stop.diagnosis, first.remedy)):
-        offers, what_if = (first.remedy.offers, first.remedy.what_if) if way is None else (way.changes, way.what_if)
-        changes = _of_claims(what_if, workload.workload)
-        pods = workload.workload if changes else _of_pods(offers, workload.workload)
-        if pods is None:
+    remedy = first.remedy
+    own = [RemedyPlan(remedy.offers, remedy.proof, remedy.what_if, remedy.steps)] if remedy and remedy.proof else []
+    for plan in (*own, *_milder(stop.diagnosis, remedy)):
+        counted = counting.with_fix(number, plan.changes, plan.what_if)
+        if counted is None or (counted.placed <= workload.placed and plan not in own):
             continue
-        progress(f"placing {pods.title} with its fix")
-        supposed = replace(settings, supposed=changes)
-        counted = fit([pods], snapshot, supposed, replace(options, only_counts=True), progress)
-        fitting = counted.workloads[0].fitting
-        steps, proof = (first.remedy.steps, first.remedy.proof) if way is None else (way.steps, way.proof)
-        if proof is not None and (count := _largest(offers, steps, fits_all)) is not None:
-            fitting, way = workload.replicas, RemedyPlan((count,), proof, tuple(count.supposed))
-        stop = replace(stop, fitting_with_fix=fitting, way=way)
-        return replace(answer, workloads=(replace(workload, stop=stop),))
-    return answer
+        way = None if plan in own else plan
+        fitting, placed = counted.fitting, counted.placed
+        if not most and (count := _largest(plan.changes, plan.steps, fits_all)) is not None:
+            fitting, placed = workload.replicas, workload.pods
+            way = RemedyPlan((count,), plan.proof, tuple(count.supposed))
+        stop = replace(stop, fitting_with_fix=fitting, placed_with_fix=placed, way=way)
+        return replace(workload, stop=stop)
+    return workload
 
 
 def _largest(
@@ -83,9 +108,12 @@ def _largest(
     return replace(offer, count=fitting) if fitting not in (0, offer.count) else None
 
 
-def _milder(diagnosis: Diagnosis, remedy: Remedy) -> Sequence[RemedyPlan]:
-    """The ways out that edit one thing, where the fix asks for more than that."""
-    return [way for way in diagnosis.ways if len(way.changes) == 1 and way.price <= Price.EDIT < remedy.price]
+def _milder(diagnosis: Diagnosis, remedy: Remedy | None) -> Sequence[RemedyPlan]:
+    """The ways out that edit one thing, where the fix asks for more than that, or is not proved."""
+    single = [way for way in diagnosis.ways if len(way.changes) == 1]
+    if remedy is None or remedy.proof is None:
+        return [way for way in single if way.price <= Price.WAIT]
+    return [way for way in single if way.price <= Price.EDIT < remedy.price]
 
 
 def _of_claims(changes: Sequence[WhatIfChange], workload: WorkloadPods) -> Sequence[WhatIfChange]:

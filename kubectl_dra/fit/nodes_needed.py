@@ -18,6 +18,7 @@ from kubectl_dra.explain.question.new_nodes import FLAG, MOST
 from kubectl_dra.explain.question.with_node_flag import Addition, with_nodes
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import fit
+from kubectl_dra.fit.fixed_template import with_fixed_template
 from kubectl_dra.fit.on_new_nodes import resting_on, supposed_of
 from kubectl_dra.fit.result import FitAnswer, FitOptions, NodesNeeded
 from kubectl_dra.fit.workload import WorkloadPods
@@ -82,6 +83,7 @@ def fit_with_nodes(
     if not searched or options.most:
         there = with_nodes(snapshot, added, settings.scheduler)
         answer = fit(workloads, there, settings, options, progress)
+        answer = with_fixed_template(answer, there, settings, options, progress)
         why = why_not(answer, there)
         answer = resting_on(answer, added, there)
         return structs.replace(answer, notes=(*notes, *answer.notes), views=tuple(views), unhelpful=why)
@@ -107,6 +109,8 @@ def fit_with_nodes(
         with_one = fit(workloads, there, settings, options, progress)
         unhelpful = why_not(with_one, there)
         answer = with_one if unhelpful else answer
+    if not _fits(answer):
+        answer = with_fixed_template(answer, there, settings, options, progress)
     fewer = [(count, _placed(fit_answer)) for count, fit_answer in tried.items() if count < number]
     pods = sum(workload.pods for workload in answer.workloads)
     idle = any(workload.begin.lost for fit_answer in (answer, *tried.values()) for workload in fit_answer.workloads)

@@ -45,7 +45,9 @@ class FirstUnplaced(Struct, frozen=True):
     group must have in common, where that alone keeps it from a node. ``differs``: a pod of the group has another
     priority than the group, so that none of them is tried. ``others``: how many more do not fit.
     ``fitting_with_fix``: how many replicas fit where the fix is made in the template of all; None where that was not
-    tried. ``way`` is what is made there, if that is not the fix of the cause.
+    tried, with ``placed_with_fix`` pods. ``way`` is what is made there, if that is not the fix of the cause.
+    ``others_if_first``: applied before the other workloads all of this one fits, and so many of how many pods of the
+    others; None where not more fit then.
     """
 
     pod: str
@@ -57,6 +59,8 @@ class FirstUnplaced(Struct, frozen=True):
     differs: PriorityDiffers | None = None
     others: int = 0
     fitting_with_fix: int | None = None
+    placed_with_fix: int = 0
+    others_if_first: tuple[int, int] | None = None
     way: RemedyPlan | None = None
 
 

@@ -186,7 +186,9 @@ def blocks_of(
     if why := broken_node(workload, invocation):
         node = (*workload.begin.nodes, *workload.begin.maybe)[0].node
         yield shell((why,), invocation.where, f"What is wrong on {node}")
-    if workload.stop is not None:
+    # That it is open is said already.
+    open_ = workload.unclear and not conditions(workload)
+    if workload.stop is not None and not (open_ and workload.stop.diagnosis.verdict is Verdict.UNDETERMINED):
         many = (
             f"is the first of {workload.stop.others + 1:,} that do not fit" if workload.stop.others else "does not fit"
         )

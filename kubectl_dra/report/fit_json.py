@@ -129,7 +129,7 @@ def _workload(workload: WorkloadFit, invocation: Invocation) -> dict[str, Any]:
         }
         if text := own_fix(workload):
             commands = commands_json(*fix_commands(workload, invocation), where=invocation.where)
-            fitting = workload.stop.fitting_with_fix
+            fitting = workload.stop.fitting_with_fix if workload.stop.others_if_first is None else workload.replicas
             out["stop"]["fix"] = {
                 "text": text,
                 **({"fitting": fitting} if fitting is not None else {}),

@@ -71,9 +71,13 @@ def own_fix(workload: WorkloadFit) -> str:
         return ""
     if of_rollout := eased(workload):
         return of_rollout
+    if (others := workload.stop.others_if_first) is not None:
+        placed, pods = others
+        rest = "all of them" if placed == pods else f"{placed:,} of {amount(pods, 'pod')} of them"
+        return f"Apply it before the others of the manifest: then all of it fits, and {rest}."
     if workload.stop.way is not None and workload.stop.fitting_with_fix is not None:
         way = written(workload.stop.way.changes[0])
-        then = _fitting_then(workload, workload.stop.fitting_with_fix)
+        then = _fitting_then(workload, workload.stop)
         return f"{way[:1].upper()}{way[1:]}; with that in the template {then}."
     first = next(iter(workload.stop.diagnosis.findings), None)
     # What nodes refuse a pod for has a fix only where that was proved: another reason may come after it.
@@ -85,12 +89,21 @@ def own_fix(workload: WorkloadFit) -> str:
         return ""
     text = fix(first).removesuffix(".")
     if workload.stop.fitting_with_fix is not None:
-        return f"{text}; with that in the template {_fitting_then(workload, workload.stop.fitting_with_fix)}."
+        return f"{text}; with that in the template {_fitting_then(workload, workload.stop)}."
     return f"{text}; {proof(first.proof, short=True)}." if first.proof is not None else ended(text)
 
 
-def _fitting_then(workload: WorkloadFit, fitting: int) -> str:
-    number, unit = workload.replicas, workload.workload.unit
+def _fitting_then(workload: WorkloadFit, stop: FirstUnplaced) -> str:
+    number, unit, fitting = workload.replicas, workload.workload.unit, stop.fitting_with_fix or 0
+    if workload.as_many:
+        return f"{amount(fitting, unit)} {'fits' if fitting == 1 else 'fit'} at most"
+    if number == 1:
+        every = fitting == 1
+        return (
+            f"it fits, all {workload.pods:,} pods"
+            if every
+            else f"{stop.placed_with_fix:,} of its {workload.pods:,} pods fit"
+        )
     if fitting == number:
         return f"all {amount(number, unit)} fit"
     return f"{fitting:,} of {amount(number, unit)} {'fits' if fitting == 1 else 'fit'}"
@@ -106,6 +119,8 @@ def fix_commands(workload: WorkloadFit, invocation: Invocation) -> tuple[Command
     """The commands of ``own_fix``, else the one that shows what to mend."""
     finding = next(iter(workload.stop.diagnosis.findings), None) if workload.stop is not None else None
     if finding is None or workload.stop is None or workload.stop.way is not None or eased(workload):
+        return ()
+    if workload.stop.others_if_first is not None:
         return ()
     remedy = finding.remedy
     if own := (*making(remedy.offers[:1]), *remedy.commands) if remedy is not None else ():

@@ -131,7 +131,7 @@ def _count(fitted: WorkloadFit) -> str:
     inner = f" ({fitted.placed:,} of {amount(fitted.pods, 'pod')})" if size > 1 else ""
     if not fitted.pods and not fitted.as_many:
         over = fitted.progress.over if fitted.progress is not None else ""
-        return f"{title} {over}, and makes no pod" if over else f"{title} makes no pod: it has no {unit} to make"
+        return f"{title} {over}, and makes no pod" if over else f"{title} makes no pod: it has 0 replicas"
     if fitted.as_many:
         if not fitted.fitting:
             return f"Not one {unit} {_of(workload)} fits"
@@ -285,7 +285,7 @@ def tried(changes: Mapping[ChangeSort, int], but: str) -> str:
     sorts = join(_TRIED[sort] if total == 1 else f"{_TRIED[sort]} ({number:,})" for sort, number in changes.items())
     if total == 1:
         return f"The one change that was tried does not make room by itself{but}: {sorts}."
-    return f"None of {total:,} changes that were tried makes room by itself{but}: {sorts}."
+    return f"{total:,} changes were tried, and none makes room by itself{but}: {sorts}."
 
 
 _TRIED: Final = {
@@ -361,6 +361,8 @@ def _gain(workload: WorkloadFit, more: More) -> str:
     verb = "fits" if more.pods == 1 else "fit"
     if one_by_one:
         return f"{amount(more.pods, f'more {unit}')} {verb}{f', and so all {workload.replicas:,}' if whole else ''}"
+    if workload.as_many and more.replicas:
+        return f"{amount(more.replicas, f'more {unit}')} {'fits' if more.replicas == 1 else 'fit'}"
     pods = f"{amount(more.pods, 'more pod')} {verb}"
     if workload.replicas == 1 and not workload.as_many:
         return f"{pods}, but not all of it"

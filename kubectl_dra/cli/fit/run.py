@@ -34,6 +34,7 @@ from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import fit
+from kubectl_dra.fit.first_applied import with_other_order
 from kubectl_dra.fit.fixed_template import with_fixed_template
 from kubectl_dra.fit.missing_namespaces import missing_namespaces
 from kubectl_dra.fit.result import FitAnswer, FitOptions
@@ -83,6 +84,7 @@ def _run(flags: FitFlags, connection: ConnectionFlags) -> int:
         else:
             answer = fit(workloads, snapshot, settings, options, progress)
             answer = with_fixed_template(answer, snapshot, settings, options, progress)
+            answer = with_other_order(answer, snapshot, settings, options, progress)
             answer = _with_sharing(answer, flags, snapshot, settings, progress)
     answer = replace(answer, missing_namespaces=missing)
     if flags.output is FitOutput.html:

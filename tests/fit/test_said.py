@@ -1,0 +1,97 @@
+"""What ``fit`` says of several workloads, of parts of one, and of what does not decide."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.fit.test_agrees import quota
+from tests.fit.worlds import JSON, deployment, fitted, node, pod_spec, said, template
+
+
+def tainted(name: str, gpus: int) -> list[JSON]:
+    """A node whose taint keeps pods away from its devices."""
+    made = node(name, gpus)
+    made[0]["spec"] = {"taints": [{"key": "dedicated", "value": "x", "effect": "NoSchedule"}]}
+    return made
+
+
+def words(out: str) -> str:
+    return " ".join(out.split())
+
+
+def test_what_comes_first_takes_the_room_of_the_next(tmp_path: Path) -> None:
+    cluster = [*node("a", 4), *node("b", 4), template(1), template(4)]
+    small, big = deployment(2, "small"), deployment(1, "big", gpus=4)
+    _, out, _ = said(tmp_path, cluster, [small, big])
+    assert "Apply it before the others of the manifest: then all of it fits, and all of them." in words(out)
+    code, _, _ = said(tmp_path, cluster, [big, small])
+    assert code == 0
+    # Where no more fit then, the order decides only who does.
+    _, out, _ = said(tmp_path, [*node("a", 4), template(1)], [deployment(4, "one"), deployment(2, "two")])
+    assert "Apply it before" not in out
+
+
+def test_how_many_fit_with_the_fix_is_always_said(tmp_path: Path) -> None:
+    cluster = [*node("a", 4), *tainted("b", 2), template(1)]
+    _, out, _ = said(tmp_path, cluster, [deployment(6)], "--max")
+    assert "with that in the template 6 replicas fit at most" in words(out)
+    _, out, _ = said(tmp_path, cluster, [deployment(5, "a"), deployment(3, "b")])
+    assert "with that in the template all 5 replicas fit" in words(out)
+    assert "with that in the template 2 of 3 replicas fit" in words(out)
+    _, out, _ = said(tmp_path, cluster, [deployment(6)], "--with-node", "b,count=1")
+    assert "with that in the template all 6 replicas fit" in words(out)
+    spec = {"parallelism": 6, "template": {"spec": {**pod_spec(1), "restartPolicy": "Never"}}}
+    jobs: JSON = {"kind": "JobSet", "apiVersion": "jobset.x-k8s.io/v1alpha2"}
+    jobs |= {"metadata": {"name": "w", "namespace": "default"}}
+    jobs["spec"] = {"replicatedJobs": [{"name": "main", "template": {"spec": spec}}]}
+    _, out, _ = said(tmp_path, cluster, [jobs])
+    assert "with that in the template it fits, all 6 pods" in words(out)
+    _, out, _ = said(tmp_path, cluster, [jobs], "--max")
+    assert "1 more replica fits" in words(out) and "more pods" not in out
+
+
+def test_the_mildest_way_is_named_where_the_cause_has_no_fix(tmp_path: Path) -> None:
+    """Of a prioritized list no alternative has room, and the pod may tolerate the taint."""
+    either = template(1)
+    exactly = either["spec"]["spec"]["devices"]["requests"][0].pop("exactly")
+    choices = [{"name": "two", **exactly, "count": 2}, {"name": "one", **exactly}]
+    either["spec"]["spec"]["devices"]["requests"][0]["firstAvailable"] = choices
+    _, out, _ = said(tmp_path, [*node("a", 2), *tainted("b", 2), either], [deployment(2)])
+    assert re.search(r"Fix: Let the pod tolerate .*; with that in the template all 2 replicas fit", words(out))
+
+
+def test_a_quota_says_what_the_cluster_uses(tmp_path: Path) -> None:
+    _, out, _ = said(tmp_path, [*node("a", 8), quota(4, 0), template(1)], [deployment(6)])
+    assert ": 0 used, 4 needed before by the manifest, 1 more needed Fix: Raise the quota. " in words(out)
+    _, out, _ = said(tmp_path, [*node("a", 8), quota(4, 3), template(1)], [deployment(6)])
+    assert ": 3 used, 1 needed before by the manifest, 1 more needed Fix: Raise the quota, or delete" in words(out)
+
+
+def test_what_was_not_read_is_said_once(tmp_path: Path) -> None:
+    code, out, _ = said(tmp_path, [template(1)], [deployment(3)], unseen=("ResourceSlice", "Node", "Service"))
+    assert code == 3 and out.count("undetermined") == 1 and "do not fit" not in out
+
+
+@pytest.mark.parametrize("flags", [(), ("-o", "json")])
+def test_no_replica_is_no_replica_that_fits(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    code, out, _ = said(tmp_path, [*node("a", 1), template(1)], [deployment(0)], *flags)
+    assert code == 0 and "Deployment default/web makes no pod: it has 0 replicas." in out
+
+
+def test_a_number_that_is_none(tmp_path: Path) -> None:
+    _, _, errors = said(tmp_path, node("a", 1), [deployment(1)], "--replicas=two")
+    assert "'two' is not a whole number" in errors
+
+
+def test_a_yes_that_chance_may_take_back_is_none(tmp_path: Path) -> None:
+    """Three pods, of which the first may take the node that only the last one can use."""
+    near = {"labelSelector": {"matchLabels": {"app": "b"}}, "topologyKey": "kubernetes.io/hostname"}
+    together = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]}}
+    cluster = [*node("a", 2), *node("b", 2), template(1), template(2)]
+    _, report = fitted(tmp_path, cluster, [deployment(2, "b", affinity=together), deployment(1, "c", gpus=2)])
+    for each in report["items"]:
+        counts = each["podCounts"]
+        assert (each["verdict"] == "can-be-scheduled") is (counts["fewest"] == counts["wanted"]), each["answer"]
