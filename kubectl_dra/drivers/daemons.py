@@ -17,7 +17,7 @@ REPLICAS: Final = "ReplicaSet"
 """The kind that makes the pods of a Deployment."""
 NO_POD_MADE: Final = "FailedCreate"
 """Reason of events about a DaemonSet or ReplicaSet whose pods are refused: by quota, admission or security."""
-_ALWAYS: Final = (
+ALWAYS: Final = (
     *("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable", "node.kubernetes.io/disk-pressure"),
     *("node.kubernetes.io/memory-pressure", "node.kubernetes.io/pid-pressure", "node.kubernetes.io/unschedulable"),
     "node.kubernetes.io/network-unavailable",
@@ -103,7 +103,7 @@ def left_out(daemon: DaemonSet, node: Node) -> LeftOut | None:
         return LeftOut(labels=tuple(missing))
     if not _matches(daemon, node):
         return LeftOut()
-    always = tuple(Toleration(key=key, operator="Exists") for key in _ALWAYS)
+    always = tuple(Toleration(key=key, operator="Exists") for key in ALWAYS)
     for taint in node.taints:
         repels = taint.effect in ("NoSchedule", "NoExecute")
         if repels and not any(tolerates(toleration, taint) for toleration in (*always, *spec.tolerations)):

@@ -279,7 +279,7 @@ def _replaced(
 
 
 def _verdict(plan: FitPlan, placed: int, refused: Sequence[Unplaced], begin: Starting, *, most: bool) -> Verdict:
-    if most and not plan.replicas:
+    if (most or plan.workload.of_each_node) and not plan.replicas:
         return Verdict.UNSCHEDULABLE
     if refused and not most:
         return Verdict.PARTLY if placed else Verdict.UNSCHEDULABLE

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from kubectl_dra.api.pods import Owner, Pod, owner_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.workload_pods import belongs_to
+from kubectl_dra.drivers.daemons import node_of
 from kubectl_dra.fit.pod_names import Ordinal, identity, ordinals
 from kubectl_dra.fit.workload import WorkloadPods
 
@@ -47,7 +48,10 @@ def filled(workload: WorkloadPods, pods: Collection[Pod], replicas: int, most: i
     """
     if not pods:
         return {}
-    places: dict[str, PodPlace] = {}
+    if workload.nodes:
+        places = {node: PodPlace(0, Ordinal(number, 0)) for number, node in enumerate(workload.nodes)}
+        return {places[node]: pod for pod in pods if (node := node_of(pod)) in places}
+    places = {}
     for replica in range(replicas + len(pods)):
         for number, role in enumerate(workload.roles):
             for ordinal in ordinals(role, replica, most):

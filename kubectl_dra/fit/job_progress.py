@@ -69,5 +69,5 @@ def job_progress(workload: WorkloadPods, snapshot: Snapshot) -> JobProgress | No
 
 
 def is_new(workload: WorkloadPods, snapshot: Snapshot) -> bool:
-    """Whether a cluster has no pod of a workload, and has had none."""
-    return not pods_of(workload, snapshot) and job_progress(workload, snapshot) is None
+    """Whether a cluster has no pod of a workload and has had none, and what it makes does not depend on nodes."""
+    return not workload.of_each_node and not pods_of(workload, snapshot) and job_progress(workload, snapshot) is None

@@ -15,6 +15,7 @@ from kubectl_dra.cluster.snapshot import Key, RefusedChange, Snapshot
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit import existing_pods
+from kubectl_dra.fit.daemon_set import of_nodes
 from kubectl_dra.fit.existing_pods import PodPlace
 from kubectl_dra.fit.job_progress import JobProgress, job_progress
 from kubectl_dra.fit.pod_factory import NewPod, PodFactory, without
@@ -111,6 +112,7 @@ def plans_of(
     ``replaced``: pods of which nobody knows whether they are of the template are taken for those of a former one.
     """
     most, names = _room(snapshot), dict[Key, tuple[str, str]]()
+    workloads = [of_nodes(workload, snapshot) for workload in workloads]
     every_own = [existing_pods.pods_of(workload, snapshot) for workload in workloads]
     workloads = with_free_names(workloads, every_own, snapshot, most)
     plans = list[FitPlan]()

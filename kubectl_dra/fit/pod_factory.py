@@ -33,6 +33,7 @@ from kubectl_dra.explain.question.refused_changes import refused_changes
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_pod
 from kubectl_dra.explain.question.what_if_flag import reworded
 from kubectl_dra.explain.settings import Settings
+from kubectl_dra.fit.daemon_set import for_node
 from kubectl_dra.fit.pod_names import Ordinal, identity
 from kubectl_dra.fit.workload import Role, WorkloadPods, controller_of
 
@@ -110,7 +111,7 @@ class PodFactory:
         ]
         own = identity(workload, self._role, self.first).own
         said = json.encode((self._admitted.spec.affinity, self._admitted.spec.topology_spread_constraints)).decode()
-        self._tells_apart = any(f'"{label}"' in said for label in own)
+        self._tells_apart = bool(workload.nodes) or any(f'"{label}"' in said for label in own)
 
     def make(self, ordinal: Ordinal, snapshot: Snapshot) -> NewPod:
         """One pod of the role with its claims. The snapshot tells which volume claims exist already."""
@@ -127,7 +128,11 @@ class PodFactory:
         pod, claims = _with_claims(pod, self._claims, snapshot, self._names)
         likeness: tuple[object, ...] = (self._number, self._place, volumes if any(volumes) else ())
         if self._tells_apart:
-            likeness = (*likeness, tuple(identity(self._workload, self._role, ordinal).own.items()))
+            own = (
+                *identity(self._workload, self._role, ordinal).own.items(),
+                *self._workload.nodes[ordinal.replica :][:1],
+            )
+            likeness = (*likeness, own)
         new = NewPod(pod, claims, likeness, self._number, self._place, ordinal)
         return structs.replace(new, refused=self._refused, held=self._held)
 
@@ -211,6 +216,8 @@ def _named(workload: WorkloadPods, role: Role, pod: Pod, ordinal: Ordinal) -> Po
     labels = {**pod.metadata.labels, **shared, **own}
     owner = controller_of(workload)
     owners = pod.metadata.owners if owner is None else (owner,)
+    if ordinal.replica < len(workload.nodes):
+        pod = for_node(pod, workload.nodes[ordinal.replica])
     return structs.replace(pod, metadata=structs.replace(pod.metadata, name=name, labels=labels, owners=owners))
 
 

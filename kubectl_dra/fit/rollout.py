@@ -30,9 +30,9 @@ from kubectl_dra.text import whole_number
 _FIXED: Final = {("batch", "Job"): "spec.template", ("jobset.x-k8s.io", "JobSet"): "spec.replicatedJobs"}
 """Immutable fields of workloads whose pods exist."""
 _SELECTING: Final = (("apps", "Deployment"), ("apps", "ReplicaSet"), ("apps", "StatefulSet"), ("apps", "DaemonSet"))
-_KEEPS: Final = (("apps", "ReplicaSet"), ("", "ReplicationController"), ("apps", "DaemonSet"))
+_KEEPS: Final = (("apps", "ReplicaSet"), ("", "ReplicationController"))
 _KEEPING: Final = (*_KEEPS, ("apps", "StatefulSet"))
-"""Without limits of a rollout they end no pod because their template has changed, or (DaemonSets) are not followed."""
+"""Without limits of a rollout they end no pod because their template has changed."""
 
 
 class PodReplacement(Struct, frozen=True):

@@ -73,7 +73,7 @@ def not_modelled(plan: FitPlan, snapshot: Snapshot) -> Iterator[Words]:
     workload = plan.workload
     if plan.unclear:
         yield plan.unclear
-    if workload.of_each_node:
+    if workload.of_each_node and not workload.nodes and workload.replicas:
         yield (
             "a DaemonSet makes a pod for each node that its pods may run on, and one was placed: explain -f says on "
             "which nodes such a pod fits"

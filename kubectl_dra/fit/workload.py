@@ -44,6 +44,7 @@ class WorkloadPods(Struct, frozen=True):
 
     ``counted``: how many pods there are is known; otherwise one of each template is placed. ``raw`` is the object as
     it is written; empty for bare pods. ``taken`` are names of other pods of the namespace, which no pod may be given.
+    ``nodes`` are those for which a DaemonSet makes a pod each; empty of others, and where that is not known.
     """
 
     kind: str
@@ -55,6 +56,7 @@ class WorkloadPods(Struct, frozen=True):
     counted: bool = True
     raw: Mapping[str, Any] = {}
     taken: frozenset[str] = frozenset()
+    nodes: tuple[str, ...] = ()
 
     @property
     def of_each_node(self) -> bool:

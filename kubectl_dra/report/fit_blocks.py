@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kubectl_dra.exit_codes import Verdict
@@ -75,13 +75,15 @@ def write_fit(
     out = Painter(color=color)
     write_blocks(out, missing(answer.missing_namespaces, invocation.where))
     write_blocks(out, list(_new_nodes(answer)))
+    told: set[str] = set()
     for workload in answer.workloads:
         # What a note says of the workload comes before a question with one more node.
         tried = invocation if full or not answer.notes else invocation._replace(argv=())
-        first, *blocks = blocks_of(workload, tried, full=full)
+        first, *blocks = blocks_of(workload, tried, full=full, told=told)
         for devices in (MAX_DEVICES, FEW_DEVICES):
             if not full and out.lines_put + _length([first, *blocks], out) + 2 > LINES:
-                first, *blocks = blocks_of(workload, invocation._replace(argv=()), devices=devices)
+                first, *blocks = blocks_of(workload, invocation._replace(argv=()), devices=devices, told=told)
+        told |= {why} if (why := stop(workload, told=True)) else set()
         write_blocks(out, [first])
         write_shares(out, _shares(workload))
         write_blocks(out, blocks)
@@ -107,7 +109,7 @@ def write_fit(
     following = invocation.refined(*more, *(("--explain",) if stopped else () if rest else ("-o", "json")))
     if any(map(conditions, answer.workloads)):
         following, rest = invocation.refined("--complete"), ""
-    elif answer.workloads and all(workload.workload.of_each_node for workload in answer.workloads):
+    elif answer.workloads and all(each.workload.of_each_node and each.unclear for each in answer.workloads):
         # It says on which nodes such a pod fits.
         following, rest = invocation._replace(argv=("kubectl", "dra", "explain", *invocation.argv[3:])).refined(), ""
     write_command(out, ShellCommand((following,), "Next"), rest)
@@ -171,10 +173,15 @@ def _shares(workload: WorkloadFit) -> list[Share]:
 
 
 def blocks_of(
-    workload: WorkloadFit, invocation: Invocation, *, full: bool = False, devices: int = MAX_DEVICES
+    workload: WorkloadFit,
+    invocation: Invocation,
+    *,
+    full: bool = False,
+    devices: int = MAX_DEVICES,
+    told: Collection[str] = (),
 ) -> Iterator[Block]:
     """What comes of a workload; a page folds what text leaves out, unless that is ``full``. ``devices``: so many of a
-    node are named.
+    node are named. ``told`` is why pods of the workloads before it do not fit.
     """
     tone = _TONES.get(workload.verdict, Tone.WARNING)
     yield Answer(headline(workload).removesuffix("."), "", tone)
@@ -194,7 +201,9 @@ def blocks_of(
         )
         cause = (Marked(code(workload), WordMark.CAUSE), ": ") if code(workload) else ()
         next_code, next_cause = second(workload.stop)
-        blocks: list[Block] = [Para((*cause, stop(workload, told=bool(next_cause))), hang=2)]
+        why_not = stop(workload, told=bool(next_cause))
+        again = stop(workload, told=True) in told
+        blocks: list[Block] = [Para((*cause, "as above" if again else why_not), hang=2)]
         if own := own_fix(workload):
             blocks.append(prose(f"Fix: {own}", Tone.GOOD, 2))
             blocks += [shell(how, invocation.where)] if (how := fix_commands(workload, invocation)) else []

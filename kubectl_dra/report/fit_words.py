@@ -131,6 +131,8 @@ def _count(fitted: WorkloadFit) -> str:
     inner = f" ({fitted.placed:,} of {amount(fitted.pods, 'pod')})" if size > 1 else ""
     if not fitted.pods and not fitted.as_many:
         over = fitted.progress.over if fitted.progress is not None else ""
+        if workload.of_each_node:
+            return f"{title} makes no pod: no node may run one"
         return f"{title} {over}, and makes no pod" if over else f"{title} makes no pod: it has 0 replicas"
     if fitted.as_many:
         if not fitted.fitting:

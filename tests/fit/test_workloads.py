@@ -124,9 +124,12 @@ def test_a_kind_whose_numbers_are_not_known(tmp_path: Path) -> None:
 
 
 def test_of_a_daemon_set_with_devices_one_pod_says_little(tmp_path: Path) -> None:
-    """It makes one for each node: that one of them has a place is no yes."""
+    """It makes one for each node, which are not known: that one of them has a place is no yes."""
     daemons = written("DaemonSet", "apps/v1", {"selector": {}, "template": {"spec": pod_spec(1)}})
-    code, report = fitted(tmp_path, [*node("a", 3), *node("b", 2)], [template(), daemons])
+    code, report = fitted(tmp_path, [*node("a", 3), *node("b", 2)], [template(), daemons], unseen=("Node",))
+    assert code == 0
+    cluster = [each for each in (*node("a", 3), *node("b", 2)) if each["kind"] != "Node"]
+    code, report = fitted(tmp_path, cluster, [template(), daemons], unseen=("Node",))
     assert code == 3
     assert "a DaemonSet makes a pod for each node that its pods may run on" in json.dumps(report)
 
@@ -413,6 +416,7 @@ def test_what_is_suspended_makes_no_pod_yet(tmp_path: Path, number: int) -> None
 
 def test_of_a_daemon_set_explain_says_where_its_pods_fit(tmp_path: Path) -> None:
     daemons = written("DaemonSet", "apps/v1", {"template": {"spec": pod_spec(1)}})
-    code, out, _ = said(tmp_path, [*node("a", 3), template()], [daemons])
+    cluster = [each for each in (*node("a", 3), template()) if each["kind"] != "Node"]
+    code, out, _ = said(tmp_path, cluster, [daemons], unseen=("Node",))
     assert code == 3
     assert f"Next: kubectl dra explain -f {tmp_path / 'manifest.json'} --kubernetes-version 1.36" in out

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from kubectl_dra.api.claims import ALL, ResourceClaim
 from kubectl_dra.api.limits import MAX_RESULTS
-from kubectl_dra.api.pods import Owner
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.workload_pods import belongs_to, made_by
 from kubectl_dra.explain.analysis import Analysis
@@ -123,7 +122,7 @@ def _held(blocked: Blocked) -> Iterator[Finding]:
         remedy = for_replicas(blocked, siblings)
     elif stuck is None and (shared := by_sharing(blocked, tuple(claims.values()))) is not None:
         remedy = shared
-    summary = _held_by_stuck(blocked, stuck) if stuck is not None else _summary(blocked, _owner_of_all(blocked, among))
+    summary = _held_by_stuck(blocked, stuck) if stuck is not None else _summary(blocked, among)
     if words := _priority(blocked, among):
         summary = say("{summary}{words}", summary=summary, words=words)
     facts = (*_one_channel(blocked), *evidence, *in_all(len(held), "claims hold devices"))
@@ -160,23 +159,26 @@ def _kind(blocked: Blocked) -> CauseKind:
     return HELD_WHOLE if all(item.device.allow_multiple_allocations for item in blocked.lost) else ALL_HELD
 
 
-def _owner_of_all(blocked: Blocked, holders: Sequence[ClaimHolder]) -> Owner | None:
-    """What makes both the pod that waits and all that hold the devices, or is to make them; None where nothing does."""
+def _by(blocked: Blocked, holders: Sequence[ClaimHolder]) -> tuple[Words, Words]:
+    """Who holds several devices, and who holds one, where all of them are of one sort."""
     pod, pods = blocked.analysis.pod, [pod for holder in holders for pod in holder.pods]
-    if pod is None or not pods or not all(holder.pods for holder in holders):
-        return None
-    maker = made_by(pod)
-    space = pod.metadata.namespace
-    own = (each.metadata.namespace == space and (made_by(each) == maker or belongs_to(each, maker)) for each in pods)
-    return maker if maker is not None and all(own) else None
+    maker = made_by(pod) if pod is not None else None
+    if not pods or not all(holder.pods for holder in holders):
+        return "other claims", "another claim"
+    own = (each.metadata.namespace == blocked.analysis.question.namespace for each in pods)
+    if maker is not None and all(own) and all(made_by(each) == maker or belongs_to(each, maker) for each in pods):
+        return say("other pods of {owner}", owner=str(maker)), say("another pod of {owner}", owner=str(maker))
+    if all(each.only_placed for each in pods):
+        return "pods placed before it", "a pod placed before it"
+    return "other claims", "another claim"
 
 
-def _summary(blocked: Blocked, owner: Owner | None) -> Phrase:
-    by: Words = say("other pods of {owner}", owner=str(owner)) if owner is not None else "other claims"
+def _summary(blocked: Blocked, holders: Sequence[ClaimHolder]) -> Phrase:
+    several, one = _by(blocked, holders)
     if blocked.left:
         best, lost, remaining = _best_node(blocked)
-        holders = {claim.key: claim for item in lost for claim in blocked.analysis.holders.claims(item.id)}
-        held = [blocked.analysis.holders.users(claim) for claim in holders.values()]
+        claims = {claim.key: claim for item in lost for claim in blocked.analysis.holders.claims(item.id)}
+        held = [blocked.analysis.holders.users(claim) for claim in claims.values()]
         whole = blocked.spec.allocation_mode == ALL
         needs: Words = "all of a node's" if whole else say("{count:,} on one node", count=blocked.spec.count)
         verb = "holds" if len(held) == 1 else "hold"
@@ -193,13 +195,12 @@ def _summary(blocked: Blocked, owner: Owner | None) -> Phrase:
         )
     untainted = _others_are_tainted(blocked)
     if blocked.tested == 1:
-        by = say("another pod of {owner}", owner=str(owner)) if owner is not None else "another claim"
         text = "the only device {that} matches {where} is held by {by}"
-        return say(text, that="without a taint that" if untainted else "that", where=blocked.where, by=by)
+        return say(text, that="without a taint that" if untainted else "that", where=blocked.where, by=one)
     every = "both" if blocked.tested == 2 else say("all {count:,}", count=blocked.tested)
     text = "{every} devices {that} match {where} are held by {by}"
     that = "without taints that" if untainted else "that"
-    return say(text, every=every, that=that, where=blocked.where, by=by)
+    return say(text, every=every, that=that, where=blocked.where, by=several)
 
 
 def _others_are_tainted(blocked: Blocked) -> bool:

@@ -1,0 +1,77 @@
+"""``fit`` and ``explain -f`` of a DaemonSet: a pod for each node that it may run on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.fit.test_stored import agreeing
+from tests.fit.worlds import JSON, existing, made_claim, node, pod_spec, running, template
+
+OWNER: JSON = {"kind": "DaemonSet", "name": "web", "uid": "o", "apiVersion": "apps/v1"}
+EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
+UNSCHEDULABLE = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+
+
+def daemon_set(gpus: int = 1, **spec: Any) -> JSON:
+    labels = {"app": "web"}
+    pods = {"metadata": {"labels": labels}, "spec": pod_spec(gpus, **spec)}
+    meta = {"name": "web", "namespace": "default"}
+    whole = {"selector": {"matchLabels": labels}, "template": pods}
+    return {"kind": "DaemonSet", "apiVersion": "apps/v1", "metadata": meta, "spec": whole}
+
+
+def placed_on(found: JSON) -> dict[str, str]:
+    return {each["pod"]["name"]: each["node"] for each in found["placements"]}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_pod_for_each_node_that_it_may_run_on(tmp_path: Path, seed: int) -> None:
+    random = Random(seed)
+    cluster, wanted, fitting = [template(1)], [], []
+    tolerated = random.random() < 0.5
+    for name in "abcde"[: random.randint(1, 5)]:
+        gpus = random.randint(0, 2)
+        made = node(name, gpus)
+        labels = {"pool": random.choice(("gpu", "cpu"))}
+        made[0]["metadata"]["labels"] |= labels
+        taints = [{"key": "x", "value": "y", "effect": effect} for effect in EFFECTS if random.random() < 0.2]
+        taints += [UNSCHEDULABLE] if random.random() < 0.2 else []
+        made[0]["spec"] = {"taints": taints}
+        cluster += made
+        repelled = any(each["key"] == "x" and each["effect"] != "PreferNoSchedule" for each in taints)
+        if labels["pool"] == "gpu" and (tolerated or not repelled):
+            wanted.append(name)
+            fitting += [name] if gpus else []
+    more: JSON = {"tolerations": [{"key": "x", "operator": "Exists"}]} if tolerated else {}
+    found = agreeing(tmp_path, cluster, [daemon_set(nodeSelector={"pool": "gpu"}, **more)])
+    assert (found["podCounts"]["wanted"], sorted(placed_on(found).values())) == (len(wanted), fitting)
+    assert (found["verdict"] == "can-be-scheduled") is (bool(wanted) and fitting == wanted)
+
+
+def test_a_node_that_is_full_keeps_only_its_own_pod(tmp_path: Path) -> None:
+    cluster = [*node("a", 1), *node("b", 2), template(1), *running("other", "a", [0])]
+    found = agreeing(tmp_path, cluster, [daemon_set()])
+    assert (found["verdict"], found["podCounts"]["fit"], found["podCounts"]["wanted"]) == (
+        "can-be-scheduled-in-part",
+        1,
+        2,
+    )
+    assert list(placed_on(found).values()) == ["b"]
+
+
+def test_pods_that_run_have_their_nodes(tmp_path: Path) -> None:
+    there = existing("web-x", pod_spec(1), "b", OWNER)
+    there["metadata"]["labels"] = {"app": "web"}
+    cluster = [*node("a", 1), *node("b", 1), template(1), daemon_set(), there, made_claim("web-x", "b", [0])]
+    found = agreeing(tmp_path, cluster, [daemon_set()])
+    assert (found["verdict"], found["podCounts"]["running"]) == ("can-be-scheduled", 1)
+    assert list(placed_on(found).values()) == ["a"]
+
+
+def test_no_node_may_run_one(tmp_path: Path) -> None:
+    found = agreeing(tmp_path, [*node("a", 1), template(1)], [daemon_set(nodeSelector={"pool": "gpu"})])
+    assert found["answer"] == "DaemonSet default/web makes no pod: no node may run one."
