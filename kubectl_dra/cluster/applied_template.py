@@ -48,12 +48,12 @@ def templates_of(workload: JSON) -> list[JSON]:
     return [template.content for template in pod_templates(workload)]
 
 
-def applied_templates(stored: JSON, written: JSON) -> list[JSON]:
-    """The pod templates of a stored object after an apply."""
+def applied_workload(stored: JSON, written: JSON) -> JSON:
+    """A stored workload after an apply: what the manifest leaves out stays as it is."""
     last = last_applied(fields_at(stored, "metadata", "annotations"))
     before, now = stored.get("spec"), written.get("spec")
     spec = merged(before, now, last.get("spec"), "spec") if isinstance(before, dict) and isinstance(now, dict) else now
-    return templates_of({**written, "spec": spec})
+    return {**written, "spec": spec}
 
 
 def same_templates(some: list[JSON], others: list[JSON]) -> bool:

@@ -23,7 +23,7 @@ from kubectl_dra.fit.pod_names import ordinals, with_free_names
 from kubectl_dra.fit.result import FitOptions
 from kubectl_dra.fit.rollout import PodReplacement, keeps_pods, refused_change, what_becomes_of
 from kubectl_dra.fit.scaled_down import Surplus, surplus
-from kubectl_dra.fit.stored_template import StoredTemplate, stored_template
+from kubectl_dra.fit.stored_template import StoredTemplate, as_applied, stored_template
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.scheduling.node_resources import PODS
 
@@ -112,8 +112,9 @@ def plans_of(
     ``replaced``: pods of which nobody knows whether they are of the template are taken for those of a former one.
     """
     most, names = _room(snapshot), dict[Key, tuple[str, str]]()
-    workloads = [of_nodes(workload, snapshot) for workload in workloads]
     every_own = [existing_pods.pods_of(workload, snapshot) for workload in workloads]
+    workloads = [as_applied(workload, own, snapshot) for workload, own in zip(workloads, every_own, strict=True)]
+    workloads = [of_nodes(workload, snapshot) for workload in workloads]
     workloads = with_free_names(workloads, every_own, snapshot, most)
     plans = list[FitPlan]()
     for number, (workload, own) in enumerate(zip(workloads, every_own, strict=True)):

@@ -5,18 +5,22 @@ Sources: FindNewReplicaSet and EqualIgnoreHash of the Deployment's controller, u
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.applied_template import applied_templates, has_template, same_templates, templates_of
+from kubectl_dra.cluster.applied_template import applied_workload, has_template, same_templates, templates_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.stored_workloads import REPLICA_SETS, made_by
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.manifests.changes import fields_at
+from kubectl_dra.manifests.pod_counts import counts_of
 from kubectl_dra.manifests.workloads import key_of
 
+_SCALED = (("apps", "Deployment"), ("apps", "ReplicaSet"), ("apps", "StatefulSet"), ("argoproj.io", "Rollout"))
+"""What is often scaled by others, so that its manifest leaves the number out."""
 _REVISION = "controller-revision-hash"
 
 
@@ -52,13 +56,28 @@ class StoredTemplate(Struct, frozen=True):
         return workload.title
 
 
+def as_applied(workload: WorkloadPods, own: Sequence[Pod], snapshot: Snapshot) -> WorkloadPods:
+    """A workload as an apply leaves it: what its manifest does not say stays, such as the number of replicas.
+
+    Where the stored one was not read, a number that is not written is that of its ``own`` pods.
+    """
+    if not workload.raw:
+        return workload
+    stored = snapshot.stored.get((*key_of(workload.raw), workload.namespace, workload.name))
+    if stored is not None:
+        raw = applied_workload(stored, workload.raw)
+        return replace(workload, raw=raw, replicas=counts_of(raw).replicas)
+    unsaid = own and "replicas" not in fields_at(workload.raw, "spec") and key_of(workload.raw) in _SCALED
+    return replace(workload, replicas=len(own)) if unsaid else workload
+
+
 def stored_template(workload: WorkloadPods, snapshot: Snapshot) -> StoredTemplate:
     """What is stored of the templates of a workload."""
     if not workload.raw:
         return StoredTemplate()
     key, written = key_of(workload.raw), workload.raw
     stored = snapshot.stored.get((*key, workload.namespace, workload.name))
-    after = applied_templates(stored, written) if stored is not None else None
+    after = templates_of(applied_workload(stored, written)) if stored is not None else None
     changed = not same_templates(templates_of(stored), after) if stored is not None and after is not None else None
     if key not in REPLICA_SETS:
         revision = fields_at(stored, "status").get("updateRevision") if stored is not None else ""

@@ -240,6 +240,29 @@ def test_a_live_cluster_is_asked_for_them(tmp_path: Path, server: APIServer, com
     assert code == 3 and "ReplicaSet default/web-7c9d5b8f6 was not read" in " ".join(out.split())
 
 
+# What the manifest leaves out stays.
+
+
+@pytest.mark.parametrize("read", [True, False])
+def test_replicas_that_are_not_written_stay(tmp_path: Path, read: bool) -> None:
+    """Somebody else scales it, so that its manifest says no number."""
+    web = deployment(3)
+    cluster = [each for each in full(3) if read or each["kind"] != "Deployment"]
+    del web["spec"]["replicas"]
+    found = agreeing(tmp_path, cluster, [web])
+    assert (found["verdict"], found["podCounts"]["running"]) == ("can-be-scheduled", 3)
+    assert "too many" not in found["answer"]
+
+
+def test_a_strategy_that_is_not_written_stays(tmp_path: Path) -> None:
+    cluster = [*node("a", 2), template(1), strict(), replica_set(deployment(2)), *pods(2)]
+    web = deployment(2)
+    web["spec"]["template"]["spec"]["containers"][0]["image"] = "other"
+    assert agreeing(tmp_path, cluster, [web])["rollout"]["leftPods"] == 2
+    cluster[3]["spec"]["strategy"] = {"type": "Recreate"}
+    assert agreeing(tmp_path, cluster, [web])["verdict"] == "can-be-scheduled"
+
+
 # A workload by its name.
 
 
