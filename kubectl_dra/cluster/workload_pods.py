@@ -125,8 +125,11 @@ def workloads_of(pod: Pod) -> frozenset[Owner]:
 
 def made_by(pod: Pod) -> Owner | None:
     """What makes a pod, or would make it: the workload that it stands for, else its controller."""
-    kind, _, name = pod.metadata.annotations.get(MADE_BY, "").partition(" ")
-    return Owner(kind, name.rpartition("/")[2]) if kind else owner_of(pod)
+    template = stand_in(pod)
+    if template is None:
+        return owner_of(pod)
+    kind, _, name = template.workload.partition(" ")
+    return Owner(kind, name.rpartition("/")[2])
 
 
 def belongs_to(pod: Pod, workload: Owner | None) -> bool:

@@ -85,7 +85,7 @@ def own_fix(workload: WorkloadFit) -> str:
         return ""
     if first.remedy is not None and any(isinstance(offer, Free | EndPods) for offer in first.remedy.offers):
         return ""
-    if set(fix_commands(workload, Invocation())) & {each for more in workload.more for each in making_it(more.change)}:
+    if set(fix_commands(workload, Invocation())) & {line for more in workload.more for line in making_it(more.change)}:
         return ""
     text = fix(first).removesuffix(".")
     if workload.stop.fitting_with_fix is not None:
@@ -131,7 +131,7 @@ def fix_commands(workload: WorkloadFit, invocation: Invocation) -> tuple[Command
 
 
 def eased(workload: WorkloadFit) -> str:
-    """How the rollout goes on that stops; empty where it does not, or that is not known."""
+    """Advice for a rollout that stops; empty where it does not stop, or that is not known."""
     replaced = workload.replaced
     if replaced is None or replaced.unavailable is None:
         return ""
