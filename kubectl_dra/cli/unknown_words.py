@@ -76,6 +76,8 @@ def unexpected_words(
     scope = (*(("-n", namespace) if namespace else ()), *where.flags)
     if files and like_file(first):
         meant = f"for a file write: {_ours(command, '-f', first, *scope)}"
+    elif command == "fit" and not misnamed((name,)) and not kind:
+        meant = f"write: {_ours(command, f'deployment/{name}', *scope)}"
     elif files and not misnamed((name,)) and not misnamed((kind or "deployment",)):
         read = where.asks(kubectl("get", kind=kind or "deployment", name=name, namespace=namespace))
         meant = f"for an object of the cluster write: {read} -o yaml | {_ours(command, '-f', '-', *scope)}"

@@ -68,17 +68,14 @@ def test_what_kubectl_and_others_call_it(words: str, said: str, capsys: pytest.C
     ("words", "instead"),
     [
         (
-            "fit deploy/web -n ml --context prod",
-            "kubectl get deploy/web -n ml --context prod -o yaml | kubectl dra fit -f - -n ml --context prod",
+            "share deploy/web -n ml --context prod",
+            "kubectl get deploy/web -n ml --context prod -o yaml | kubectl dra share -f - -n ml --context prod",
         ),
         (
             "share statefulset web --snapshot c.yaml",
             "kubectl get statefulset/web -o yaml | kubectl dra share -f - --snapshot c.yaml",
         ),
-        (
-            "fit --kubeconfig k web",
-            "kubectl get deployment/web --kubeconfig k -o yaml | kubectl dra fit -f - --kubeconfig k",
-        ),
+        ("fit --kubeconfig k web", "kubectl dra fit deployment/web --kubeconfig k"),
         ("fit web.yaml --snapshot c.yaml --complete", "kubectl dra fit -f web.yaml --snapshot c.yaml --complete"),
         ("claims gpu -n ml --snapshot c.yaml", "kubectl dra explain claim/gpu -n ml --snapshot c.yaml"),
     ],

@@ -9,7 +9,7 @@ from kubectl_dra.cli.explain.target import NotThere, TypedTarget, targets_of
 from kubectl_dra.cli.kind_words import VOLCANO_JOB, group_of
 from kubectl_dra.cluster.kinds import MAKER_PLURALS
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import kubectl
+from kubectl_dra.command import ClusterFlags, kubectl, misnamed
 from kubectl_dra.errors import UndeterminedError, UsageError
 from kubectl_dra.text import did_you_mean, nearest
 
@@ -24,16 +24,17 @@ _VERSIONS: Final = {
 """The version of a group that is asked for."""
 
 
-def named_workload(words: Sequence[str]) -> TypedTarget:
-    """The one workload that was typed, as TYPE/NAME or TYPE NAME. Raises UsageError: anything else."""
-    from kubectl_dra.cli.unknown_words import like_file
+def named_workload(words: Sequence[str], namespace: str, where: ClusterFlags) -> TypedTarget:
+    """The one workload that was typed, as TYPE/NAME or TYPE NAME; ``namespace`` and ``where`` were typed besides.
 
-    if like_file(words[0]):
-        raise UsageError(f"for a file write: kubectl dra fit -f {words[0]}")
+    Raises UsageError: anything else.
+    """
+    from kubectl_dra.cli.unknown_words import like_file, unexpected_words
+
+    if like_file(words[0]) or (len(words) == 1 and (words[0].count("/") != 1 or misnamed(words[0].split("/")))):
+        raise unexpected_words("fit", words, files=True, namespace=namespace, where=where)
     targets = targets_of(words)
     target = targets[0]
-    if not target.kind:
-        raise UsageError(f"of which kind is {target.name}? Write deployment/{target.name}, or -f MANIFEST")
     if len(targets) > 1:
         raise UsageError("fit is about one workload by its name; several are in a manifest: -f MANIFEST")
     if not group_of(target.kind) or target.kind.startswith("VirtualMachine"):

@@ -109,7 +109,7 @@ def _check(flags: FitFlags) -> None:
 
 def _read(flags: FitFlags, connection: ConnectionFlags) -> tuple[list[WorkloadPods], Snapshot]:
     """The workloads of the manifest, and the cluster with everything of the manifest but its new pods."""
-    target = named_workload(flags.target) if flags.target else None
+    target = named_workload(flags.target, flags.namespace, cluster_flags(flags, connection)) if flags.target else None
     cluster, namespace = read_cluster(flags, connection, stored=target is not None)
     if target is None:
         manifest = read_manifest(flags, namespace)
