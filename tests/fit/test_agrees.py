@@ -148,3 +148,13 @@ def test_where_the_pod_of_a_rollout_goes(tmp_path: Path) -> None:
     assert text.count("StatefulSet default/web fits on a; the rollout ends 1 pod") == 2
     assert "its claims fit on 2 nodes (a, b)" in text
     assert "once the pods of the former template have ended" in text
+
+
+@pytest.mark.parametrize("free", [0, 1])
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "ReplicaSet"])
+def test_no_replica_needs_no_room(tmp_path: Path, kind: str, free: int) -> None:
+    cluster = [*node("a", free), *node("b", 0), template(1)]
+    explained, fitted, text = both(tmp_path, cluster, [{**deployment(0), "kind": kind}])
+    assert (explained, fitted) == (0, 0) and text.count(f"{kind} default/web makes no pod: it has 0 replicas") == 2, (
+        text
+    )

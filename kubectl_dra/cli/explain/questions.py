@@ -338,7 +338,7 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     several = [
         workload
         for workload in fit_answer.workloads
-        if workload.pods > 1 or workload.exists or len(fit_answer.workloads) > 1
+        if workload.pods != 1 or workload.exists or len(fit_answer.workloads) > 1
     ]
     of_pods = {
         (role.pod.metadata.namespace, role.stand_in): workload
