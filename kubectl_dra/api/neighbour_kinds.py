@@ -40,7 +40,8 @@ class NeighbourKind(NamedTuple):
     """Where a kind is served, newest version first, and its struct; ``category``: that of its objects' names.
 
     ``only``: how the names of those end that are read; empty for all. Other ConfigMaps may hold anything. ``holding``:
-    what a text of others holds that are read nevertheless.
+    what a text of others holds that are read nevertheless. ``written``: also read of a manifest, for what its
+    controller makes of it; for those of the other kinds nobody waits yet.
     """
 
     kind: str
@@ -52,6 +53,7 @@ class NeighbourKind(NamedTuple):
     category: str = "owner"
     only: tuple[str, ...] = ()
     holding: str = ""
+    written: bool = False
 
     def reads(self, name: str, raw: Mapping[str, Any]) -> bool:
         """Whether an object of that name is read."""
@@ -97,6 +99,7 @@ _KINDS: Final = (
         *("ComputeDomain", _NVIDIA, ("v1beta1",), "computedomains", True),
         compute_domains.ComputeDomain,
         "computedomain",
+        written=True,
     ),
     NeighbourKind(
         *("ComputeDomainClique", _NVIDIA, ("v1beta1",), "computedomaincliques", True),

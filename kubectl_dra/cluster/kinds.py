@@ -91,7 +91,7 @@ def is_namespaced(kind: str) -> bool:
 def further_kind(raw: Mapping[str, Any], *, manifest: bool) -> str:
     """The name in ``SCHEDULING_KINDS`` of an object's kind; empty if it is none of them, or the object is not read.
 
-    Those of other layers are read of clusters only: nobody waits yet for one of a ``manifest``.
+    Of other layers those are read of a ``manifest`` that say so.
     """
     group, _, version = str(raw["apiVersion"]).rpartition("/")
     kind = kind_here(raw["kind"], str(raw["apiVersion"]))
@@ -99,7 +99,7 @@ def further_kind(raw: Mapping[str, Any], *, manifest: bool) -> str:
     if known is None or group != known.group or version not in known.versions:
         return ""
     name = str(meta.get("name")) if isinstance(meta, dict) else ""
-    return kind if row is None or (not manifest and row.reads(name, raw)) else ""
+    return kind if row is None or ((row.written or not manifest) and row.reads(name, raw)) else ""
 
 
 def is_namespaced_resource(plural: str) -> bool:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.meta import EMPTY, title
+from kubectl_dra.api.meta import EMPTY, convert, title
 from kubectl_dra.api.neighbour_kinds import KUEUE_QUEUE
 from kubectl_dra.api.pods import Owner, Pod, owner_of
+from kubectl_dra.api.volumes import ClaimTemplate, EphemeralVolumeSource, PodVolume
 from kubectl_dra.cluster.snapshot import Key, Snapshot, StandIn, stand_in
 from kubectl_dra.errors import InputError
+from kubectl_dra.manifests.changes import fields_at
 from kubectl_dra.manifests.workloads import pod_templates
 
 
@@ -60,6 +62,44 @@ def free_name(stem: str, taken: Container[str], end: str = "") -> str:
 def called(pod: Pod, name: str) -> Pod:
     """The pod under another name."""
     return replace(pod, metadata=replace(pod.metadata, name=name))
+
+
+def own_volumes(workload: Mapping[str, Any], pod_name: str) -> Iterator[PodVolume]:
+    """The volumes that a StatefulSet gives a pod of this name beside those of its template.
+
+    Each is as an ephemeral one, since its claim is made for the pod, but that the claim has the name that it gets here.
+    """
+    templates = fields_at(workload, "spec").get("volumeClaimTemplates") if workload.get("kind") == "StatefulSet" else ()
+    for written in templates if isinstance(templates, Sequence) else ():
+        template = convert(written, ClaimTemplate)
+        volume = template.metadata.name
+        named = replace(template, metadata=replace(template.metadata, name=f"{volume}-{pod_name}"))
+        yield PodVolume(name=volume, ephemeral=EphemeralVolumeSource(named))
+
+
+def with_volumes(pod: Pod, volumes: Iterable[PodVolume]) -> Pod:
+    """The pod with these volumes, which take the place of those that are called like them."""
+    every = {volume.name: volume for volume in (*pod.spec.volumes, *volumes)}
+    if len(every) == len(pod.spec.volumes) and tuple(every.values()) == pod.spec.volumes:
+        return pod
+    return replace(pod, spec=replace(pod.spec, volumes=tuple(every.values())))
+
+
+def with_own_volumes(manifest: Snapshot) -> Snapshot:
+    """The manifest, in which the pod that stands for those of a StatefulSet has the volumes of the first of them."""
+    made_by = {title(raw): raw for raw in manifest.workloads if raw.get("kind") == "StatefulSet"}
+    pods = dict(manifest.pods)
+    for key, pod in manifest.pods.items():
+        stands_for = stand_in(pod)
+        workload = made_by.get(stands_for.workload) if stands_for is not None else None
+        if workload is not None:
+            pods[key] = with_volumes(pod, own_volumes(workload, f"{pod.metadata.name}-{_first_ordinal(workload)}"))
+    return replace(manifest, pods=pods) if made_by else manifest
+
+
+def _first_ordinal(workload: Mapping[str, Any]) -> int:
+    start = fields_at(workload, "spec", "ordinals").get("start")
+    return start if isinstance(start, int) else 0
 
 
 def with_free_names(manifest: Snapshot, cluster: Snapshot) -> Snapshot:

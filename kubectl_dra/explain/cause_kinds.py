@@ -55,6 +55,7 @@ class Look(Enum):
     NODES = auto()
     ONE_NODE = auto()
     LABELS_OF_NODES = auto()
+    ONE_LABEL_OF_NODES = auto()
     FEATURES_OF_NODES = auto()
     VERSION = auto()
     TAINTS = auto()

@@ -11,14 +11,14 @@ from msgspec import Struct, json, structs
 from kubectl_dra.admission.quantities import in_scope, quota_refusals, used_by
 from kubectl_dra.admission.refusal import AdmissionPlugin
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.meta import convert
 from kubectl_dra.api.pods import ONLY_PLACED, ClaimStatus, Pod
 from kubectl_dra.api.policy import ResourceQuota
-from kubectl_dra.api.volumes import ClaimTemplate, ClaimVolumeSource, EphemeralVolumeSource, PodVolume
+from kubectl_dra.api.volumes import ClaimVolumeSource, PodVolume
 from kubectl_dra.cluster.applied_pod import are_alike, has_all_of
 from kubectl_dra.cluster.claim_relation import as_made_for
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
+from kubectl_dra.cluster.workload_pods import own_volumes, with_volumes
 from kubectl_dra.explain.causes.claim_quotas import (
     charged,
     exceeded,
@@ -177,8 +177,8 @@ class PodFactory:
             alone = structs.replace(known.spec, scheduling_group=None, workload_ref=None)
             return about_pod(structs.replace(known, spec=alone), snapshot, exists=True)
         pod = _named(self._workload, self._role, self._role.pod, new.ordinal)
-        spec = structs.replace(pod.spec, scheduling_group=None, workload_ref=None)
-        pod = structs.replace(_with_volumes(pod, self._workload.raw, snapshot), spec=spec)
+        pod = _with_volumes(pod, self._workload.raw, snapshot)
+        pod = structs.replace(pod, spec=structs.replace(pod.spec, scheduling_group=None, workload_ref=None))
         return _supposed(about_new_pod(pod, snapshot, settings, self._role.written), settings)
 
 
@@ -224,20 +224,15 @@ def _named(workload: WorkloadPods, role: Role, pod: Pod, ordinal: Ordinal) -> Po
 def _with_volumes(pod: Pod, raw: Mapping[str, Any], snapshot: Snapshot) -> Pod:
     """The pod of a StatefulSet with its own volumes. A claim that does not exist yet is bound as one that is made for
     an ephemeral volume: with the pod."""
-    templates = (raw.get("spec") or {}).get("volumeClaimTemplates") if raw.get("kind") == "StatefulSet" else ()
-    if not templates:
-        return pod
     known = snapshot.others.get(VOLUME_CLAIM, {})
-    volumes = {volume.name: volume for volume in pod.spec.volumes}
-    for written in templates:
-        template = convert(written, ClaimTemplate)
-        volume = template.metadata.name
-        claim = f"{volume}-{pod.metadata.name}"
+    volumes = []
+    for volume in own_volumes(raw, pod.metadata.name):
+        assert volume.ephemeral is not None
+        claim = volume.ephemeral.volume_claim_template.metadata.name
         if (pod.metadata.namespace, claim) in known:
-            volumes[volume] = PodVolume(name=volume, persistent_volume_claim=ClaimVolumeSource(claim))
-        else:
-            volumes[volume] = PodVolume(name=volume, ephemeral=EphemeralVolumeSource(template))
-    return structs.replace(pod, spec=structs.replace(pod.spec, volumes=tuple(volumes.values())))
+            volume = PodVolume(name=volume.name, persistent_volume_claim=ClaimVolumeSource(claim))
+        volumes.append(volume)
+    return with_volumes(pod, volumes)
 
 
 # Whether the API server would create one more pod and its claims, with what quotas leave after the pods before.

@@ -12,7 +12,9 @@ from itertools import chain
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from kubectl_dra.api.claims import ResourceClaimTemplate
 from kubectl_dra.api.operators import ComputeDomain, ComputeDomainClique
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.pointed_objects import Pointer
@@ -22,6 +24,7 @@ DOMAIN: Final = "ComputeDomain.resource.nvidia.com"
 CLIQUE: Final = "ComputeDomainClique.resource.nvidia.com"
 LABEL: Final = "resource.nvidia.com/computeDomain"
 DRIVER: Final = "compute-domain.nvidia.com"
+CHANNEL_CLASS: Final = "compute-domain-default-channel.nvidia.com"
 READY: Final = "Ready"
 
 
@@ -80,6 +83,34 @@ class DomainState(Struct, frozen=True):
         order = list(MissingLink)
         domain_nodes = [node for node in self.nodes if node.missing is not MissingLink.NONE]
         return sorted(domain_nodes, key=lambda node: order.index(node.missing))
+
+
+def with_channel_templates(manifest: Snapshot, cluster: Snapshot) -> Snapshot:
+    """The manifest with the templates that the driver's controller makes for its domains, which it need not have."""
+    made: dict[tuple[str, str], ResourceClaimTemplate] = {}
+    domains: dict[tuple[str, str], ComputeDomain] = manifest.others.get(DOMAIN, {})  # type: ignore[assignment]
+    notes = []
+    for (space, name), domain in domains.items():
+        key = (space, domain.spec.channel.resource_claim_template.name)
+        if key[1] and key not in manifest.templates and key not in cluster.templates:
+            made[key] = _channel_template(*key)
+            text = "ResourceClaimTemplate {}/{} is taken as the driver's controller makes it from ComputeDomain {}"
+            notes.append(text.format(*key, name))
+    if not made:
+        return manifest
+    return replace(manifest, templates={**manifest.templates, **made}, notes=(*manifest.notes, *notes))
+
+
+def _channel_template(namespace: str, name: str) -> ResourceClaimTemplate:
+    """What the controller makes for a domain whose UID is not known yet."""
+    parameters = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomainChannelConfig"}
+    devices = {
+        "requests": [{"name": "channel", "exactly": {"deviceClassName": CHANNEL_CLASS}}],
+        "config": [{"requests": ["channel"], "opaque": {"driver": DRIVER, "parameters": parameters}}],
+    }
+    return ResourceClaimTemplate.from_json(
+        {"metadata": {"name": name, "namespace": namespace}, "spec": {"spec": {"devices": devices}}}
+    )
 
 
 def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:

@@ -154,6 +154,8 @@ def _about_object(step: NextStep) -> CommandLine | None:
         return kubectl(*words, namespace=space)
     if step.look is Look.ONE_NODE:
         return kubectl("describe", kind="node", name=name)
+    if step.look is Look.ONE_LABEL_OF_NODES:
+        return kubectl("get", "nodes", "-L", name, others=tuple(name.split("/")))
     if step.look is Look.PERMISSION:
         return kubectl("auth", "can-i", "list", step.kind)
     if step.look is Look.DAEMON_SET:

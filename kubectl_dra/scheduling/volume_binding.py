@@ -42,6 +42,7 @@ from kubectl_dra.scheduling.volumes import (
 )
 
 _VOLUME: Final = "PersistentVolume"
+_CLASS: Final = "StorageClass"
 _SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 _NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 _GIGA: Final = 1_000_000_000
@@ -78,6 +79,21 @@ class UnboundImmediateClaims(Reason, frozen=True):
     TEXT = "pod has unbound immediate PersistentVolumeClaims"
     SAID = "nothing is bound to PersistentVolumeClaim {claims}, which waits for no pod"
     claims: tuple[str, ...]
+
+
+class ClassOfClaimMissing(UnboundImmediateClaims, frozen=True):
+    """The class that would provide a volume for a claim does not exist: it then counts as one that waits for no pod."""
+
+    SAID = "StorageClass {storage_class} of PersistentVolumeClaim {claim} does not exist"
+    claim: str
+    storage_class: str
+
+
+class NoDefaultClass(UnboundImmediateClaims, frozen=True):
+    """A claim names no class, and none takes the claims that name none."""
+
+    SAID = "PersistentVolumeClaim {claim} names no StorageClass, and none is the default"
+    claim: str
 
 
 class VolumeElsewhere(Reason, frozen=True):
@@ -205,17 +221,28 @@ class VolumeBinding(Plugin):
         if not unbound:
             return None
         reason = UnboundImmediateClaims(tuple(unbound))
-        if any(volume_claim.assumed for volume_claim in entries if volume_claim.name in unbound):
-            # Its volume is made before the pod has a node, and nobody knows where.
-            return NotRead(_VOLUME, reason)
-        # A class that is not there makes claims immediate.
-        return reason if all(map(self._class_known, entries)) else self.state.unless_unread("StorageClass", reason)
+        assumed = any(volume_claim.assumed for volume_claim in entries if volume_claim.name in unbound)
+        without = next((why for each in entries if (why := self._without_class(each, tuple(unbound)))), None)
+        if without is not None:
+            # A class that is not there makes claims immediate; a volume that somebody made may still be theirs.
+            if self.state.unknown(_CLASS):
+                return NotRead(_CLASS, without)
+            return self.state.unless_unread(_VOLUME, without) if assumed else without
+        # The volume of a claim that is not there yet is made before the pod has a node, and nobody knows where.
+        return NotRead(_VOLUME, reason) if assumed else reason
 
-    def _class_known(self, volume_claim: VolumeClaim) -> bool:
-        if volume_claim.claim is None or fully_bound(volume_claim.claim) or volume_claim.claim.spec.volume_name:
-            return True
-        name = class_of_claim(volume_claim.claim)
-        return not name or storage_class(self.state, name) is not None
+    def _without_class(self, entry: VolumeClaim, unbound: tuple[str, ...]) -> Reason | None:
+        """Why no volume is made for a claim that has none, and none that is there can be its own."""
+        claim = entry.claim
+        if claim is None or entry.name not in unbound or claim.spec.volume_name:
+            return None
+        name = class_of_claim(claim)
+        if storage_class(self.state, name) is not None or (not name and claim.spec.storage_class_name is not None):
+            return None
+        volumes = [each for each in self.state.others(_VOLUME).values() if class_of_volume(each) == name]
+        if any(best_match(claim, volumes, node.node.labels, set()) for node in self.state.nodes.values()):
+            return None
+        return ClassOfClaimMissing(unbound, entry.name, name) if name else NoDefaultClass(unbound, entry.name)
 
     def _check_bound(self, node: NodeState) -> list[Reason]:
         """The first bound claim whose volume is missing or elsewhere."""

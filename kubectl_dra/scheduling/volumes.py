@@ -74,7 +74,14 @@ def claim_name(pod: Pod, volume: PodVolume) -> str | None:
     """The name of the claim that the volume uses; None if it uses none."""
     if volume.persistent_volume_claim is not None:
         return volume.persistent_volume_claim.claim_name
-    return f"{pod.metadata.name}-{volume.name}" if volume.ephemeral is not None else None
+    if volume.ephemeral is None:
+        return None
+    return _named_claim(volume) or f"{pod.metadata.name}-{volume.name}"
+
+
+def _named_claim(volume: PodVolume) -> str:
+    """The name that a volume of a StatefulSet's pod has for its claim; the API takes none in an ephemeral volume."""
+    return volume.ephemeral.volume_claim_template.metadata.name if volume.ephemeral is not None else ""
 
 
 def volume_claims(pod: Pod, state: ClusterState) -> Iterator[VolumeClaim]:
@@ -84,7 +91,7 @@ def volume_claims(pod: Pod, state: ClusterState) -> Iterator[VolumeClaim]:
         name = claim_name(pod, volume)
         if name is None:
             continue
-        ephemeral = volume.persistent_volume_claim is None
+        ephemeral = volume.persistent_volume_claim is None and not _named_claim(volume)
         claim = known.get((pod.metadata.namespace, name))
         assumed = claim is None and volume.ephemeral is not None and not pod.metadata.uid
         if assumed and volume.ephemeral is not None:

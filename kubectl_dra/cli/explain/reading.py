@@ -37,7 +37,9 @@ def applied(cluster: Snapshot, manifest: Snapshot, flags: SchedulingFlags) -> Sn
         InputError: there is no such namespace.
     """
     from kubectl_dra.cluster.applied_manifest import overlay
+    from kubectl_dra.neighbours.compute_domains import with_channel_templates
 
+    manifest = with_channel_templates(manifest, cluster)
     if flags.namespace not in manifest.namespaces:
         cluster.require_namespace(flags.namespace)
     return overlay(cluster, manifest, server_of(flags, cluster))
@@ -91,9 +93,12 @@ def read_manifest(flags: SchedulingFlags, namespace: str, *, target: bool = Fals
         InputError: an object of another namespace than the one that was typed.
     """
     from kubectl_dra.cluster.files import read_snapshot
+    from kubectl_dra.cluster.workload_pods import with_own_volumes
 
-    return read_snapshot(
-        list(flags.manifests), namespace=namespace, workloads=True, only="" if target else flags.namespace
+    return with_own_volumes(
+        read_snapshot(
+            list(flags.manifests), namespace=namespace, workloads=True, only="" if target else flags.namespace
+        )
     )
 
 

@@ -18,7 +18,9 @@ from kubectl_dra.scheduling.inter_pod_affinity import AntiAffinityBroken, Existi
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME, NoDomain
 from kubectl_dra.scheduling.reasons import PluginName
+from kubectl_dra.scheduling.volume_binding import ClassOfClaimMissing, NoDefaultClass
 from kubectl_dra.scheduling.volumes import ObjectNotFound
+from kubectl_dra.text import did_you_mean_or_known
 
 # Filters that check more than a node's labels, taints and resources refuse nodes; one cause per filter.
 
@@ -79,7 +81,13 @@ def _refused(analysis: Analysis) -> Iterator[Finding]:
         groups = by_reason(reasons)
         summary = say("{count:node} refused: {reasons}", count=len(reasons), reasons=counted(groups))
         facts = (*evidence(groups), *_pods_apart(analysis.pod_outcome, reasons))
-        yield Finding(kind, summary, facts, remedy_on(analysis.pod_outcome, reasons))
+        yield Finding(
+            kind,
+            summary,
+            facts,
+            remedy_on(analysis.pod_outcome, reasons),
+            next=look_on(analysis.pod_outcome, reasons),
+        )
 
 
 def remedy_on(outcome: Outcome | None, nodes: Iterable[str]) -> Remedy | None:
@@ -90,11 +98,28 @@ def remedy_on(outcome: Outcome | None, nodes: Iterable[str]) -> Remedy | None:
             if isinstance(reason, ObjectNotFound):
                 kind = OBJECT_KINDS.get(reason.resource, reason.resource)
                 return Remedy(say("Create {kind} {name}, or correct the name.", kind=kind, name=reason.name))
+            if isinstance(reason, ClassOfClaimMissing):
+                text = "Create StorageClass {name}, or correct the name: {hint}."
+                known = [each for _, each in outcome.state.others("StorageClass")] if outcome is not None else []
+                hint = did_you_mean_or_known(reason.storage_class, known) if known else "there is none yet"
+                return Remedy(say(text, name=reason.storage_class, hint=hint))
+            if isinstance(reason, NoDefaultClass):
+                return Remedy("Name a StorageClass in the claim, or make one the default.")
             if isinstance(reason, NoDomain):
                 text = "Give nodes the label {key}, or spread by a label that they have (topologyKey)."
                 return Remedy(say(text, key=reason.key))
             if isinstance(reason, AntiAffinityBroken) and reason.key == HOSTNAME:
                 return Remedy("Add a node, run fewer such pods, or correct the anti-affinity.", adds_node=True)
+    return None
+
+
+def look_on(outcome: Outcome | None, nodes: Iterable[str]) -> NextStep | None:
+    """What shows the node label that a rule about pods goes by, where nodes lack it; None leaves the kind's own."""
+    for name in nodes:
+        rejection = outcome.filtered.get(name) if outcome is not None else None
+        for reason in rejection.reasons if rejection is not None else ():
+            if isinstance(reason, NoDomain):
+                return NextStep(Look.ONE_LABEL_OF_NODES, reason.key)
     return None
 
 
@@ -137,14 +162,19 @@ def _no_node(analysis: Analysis) -> Iterator[Finding]:
     if kind := kind_of_all(analysis):
         # It says more than that no node is left, and what helps.
         facts = (*evidence(groups), *_pods_apart(analysis.pod_outcome, refused))
-        yield Finding(kind, summary, facts, remedy_on(analysis.pod_outcome, groups[0].nodes))
+        outcome, largest = analysis.pod_outcome, groups[0].nodes
+        yield Finding(kind, summary, facts, remedy_on(outcome, largest), next=look_on(outcome, largest))
         return
     first, nodes = groups[0]
     reasons = [(group.reason, group.nodes) for group in groups[:MAX_REASONS]]
     kind_there = kind_on(analysis.pod_outcome, nodes[0])
-    remedy = node_rules.best(reasons, analysis.what_if) or Remedy((kind_there or NO_NODE).fix)
+    remedy = node_rules.best(reasons, analysis.what_if)
+    if kind_there and (remedy is None or remedy.proof is None):
+        # What lets the pod onto other nodes is not enough: those that most nodes belong to need something else.
+        remedy = remedy_on(analysis.pod_outcome, nodes) or Remedy(kind_there.fix)
+    remedy = remedy or Remedy(NO_NODE.fix)
     look = (
-        NextStep(kind_there.look, namespace=analysis.question.namespace)
+        look_on(analysis.pod_outcome, nodes) or NextStep(kind_there.look, namespace=analysis.question.namespace)
         if kind_there
         else node_rules.look_at(first, nodes)
     )

@@ -224,7 +224,7 @@ def uses(pod: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str, str]]:
 def drivers_of_claim(context: Context, reference: Reference) -> tuple[Driver, ...] | None:
     """The known drivers of a claim or template; None if it is not given, or its class is unknown."""
     given = context.given.find(reference.kind, reference.target, context.item.namespace)
-    if not given and _made_by_compute_domain(context, reference):
+    if not given and made_by_compute_domain(context, reference):
         driver = catalogue().driver("compute-domain.nvidia.com")
         return () if driver is None else (driver,)
     if not given:
@@ -244,7 +244,7 @@ def not_given(context: Context) -> Iterator[Reference]:
         # A template named as a claim is there, and so is the reverse: DRA403.
         kinds = REFERENCES.values()
         given = any(context.given.find(kind, reference.target, context.item.namespace) for kind in kinds)
-        if not given and not _made_by_compute_domain(context, reference):
+        if not given and not made_by_compute_domain(context, reference):
             yield reference
 
 
@@ -256,11 +256,13 @@ def classes_not_given(context: Context) -> Iterator[str]:
             yield name
 
 
-def _made_by_compute_domain(context: Context, reference: Reference) -> bool:
+def made_by_compute_domain(context: Context, reference: Reference) -> bool:
     """Whether NVIDIA's controller makes the template, because a ComputeDomain names it."""
     named = ("spec", "channel", "resourceClaimTemplate", "name")
+    space = context.item.namespace or "default"
     return reference.kind == "ResourceClaimTemplate" and any(
-        value_at(item.raw, named) == reference.target for item in context.given.of_kind("ComputeDomain")
+        value_at(item.raw, named) == reference.target and (item.namespace or "default") == space
+        for item in context.given.of_kind("ComputeDomain")
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kubectl_dra.allocation.extended_resources import IMPLICIT_PREFIX
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import EvaluationError
-from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, references
+from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, made_by_compute_domain, references
 from kubectl_dra.lint.analysis.cluster_devices import evaluated, hidden, of_class
 from kubectl_dra.lint.analysis.extended_requests import extended_requests
 from kubectl_dra.lint.analysis.kustomized import has_old_name
@@ -88,6 +88,8 @@ class ReferenceMissing(
         namespace = context.item.namespace or "default"
         for reference in references(context):
             if context.given.find(reference.kind, reference.target, context.item.namespace):
+                continue
+            if made_by_compute_domain(context, reference):
                 continue
             known = snapshot.claims if reference.kind == "ResourceClaim" else snapshot.templates
             if (namespace, reference.target) in known or has_old_name(context, reference.kind, reference.target):
