@@ -87,7 +87,12 @@ def _runtime(failed: FailedAttempt) -> Iterator[Finding]:
         remedy = _instead(constant, expression, failed.analysis.what_if)
     elif problem.kind is ErrorKind.NO_KEY:
         missing = _missing(view, expression, problem.name)
-        if missing is None:
+        elsewhere = _other_domain(view, expression, problem.name)
+        if missing is None and elsewhere is not None:
+            remedy = _of_domain(elsewhere, expression, problem.name, failed.analysis.what_if)
+            text = "{summary}, as on all devices: none has anything in the domain {domain}"
+            summary = say(text, summary=summary, domain=elsewhere.wrong)
+        elif missing is None:
             remedy = _guard(expression, problem.name, failed.analysis.what_if)
         else:
             own = say("devices of {drivers:some}", drivers=missing.drivers)
@@ -154,6 +159,41 @@ def _missing(view: DeviceView, expression: str, key: str) -> _Missing | None:
         return None
     names = sorted({name for device in own for name in _names(device, column)})
     return _Missing(tuple(sorted({device.driver for device in own})), tuple(names))
+
+
+class _Elsewhere(NamedTuple):
+    """A domain in which no device has anything, and the drivers whose devices have the name in their own."""
+
+    wrong: str
+    drivers: Sequence[str]
+
+
+def _other_domain(view: DeviceView, expression: str, key: str) -> _Elsewhere | None:
+    """Where a name is that an expression reads in a domain which no device has; None if some device has that."""
+    wrong = next((column.domain for column in _columns(view, expression) if column.id == key and column.domain), None)
+    devices = [item.device for item in view.kinds]
+    if wrong is None or any(
+        device.driver == wrong or name.startswith(f"{wrong}/")
+        for device in devices
+        for name in (*device.attributes, *device.capacity)
+    ):
+        return None
+    having = {device.driver for device in devices for name in (*device.attributes, *device.capacity) if name == key}
+    return _Elsewhere(wrong, sorted(having)) if having else None
+
+
+def _of_domain(elsewhere: _Elsewhere, expression: str, key: str, world: WhatIf) -> Remedy:
+    """The domain that was probably meant, proved if the claims fit with it."""
+    read = re.search(_READ % re.escape(key), expression)
+    near = sorted(elsewhere.drivers, key=lambda driver: not driver.endswith(elsewhere.wrong))
+    words = say("Write {driver} as the domain, if that is meant.", driver=near[0])
+    for driver in near if read is not None else ():
+        changed = re.sub(rf"(\[[\"']){re.escape(elsewhere.wrong)}([\"']\])", rf"\g<1>{driver}\g<2>", expression)
+        if (proof := world.with_selector(expression, changed).proof()) is not None:
+            what_if = tuple(_supposed(expression, changed, world)) if proof.enough else ()
+            words = say("Write {driver} in place of {wrong}: it is the domain.", driver=driver, wrong=elsewhere.wrong)
+            return Remedy(words, proof, what_if=what_if)
+    return Remedy(words)
 
 
 def _names(device: Device, column: Column) -> Iterator[str]:

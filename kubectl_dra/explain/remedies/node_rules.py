@@ -40,12 +40,14 @@ class RelaxNodeRule(Change, frozen=True):
     """Nodes that reject the pod for one reason accept it."""
 
     TEXT = "{what}"
-    ASIDE = frozenset(("nodes", "place"))
+    ASIDE = frozenset(("nodes", "place", "values"))
     COST = 2
     reason: Words
     nodes: tuple[str, ...]
     place: Words = ""
     """Where the rule is written."""
+    values: tuple[str, ...] = ()
+    """What nodes have where a label differs."""
 
     @property
     def about(self) -> Hashable:
@@ -79,8 +81,10 @@ class RelaxNodeRule(Change, frozen=True):
         if isinstance(reason, NodeCordoned):
             return reason.ended_on(self.nodes)
         if isinstance(reason, LabelDiffers):
-            text = f"{there}leave {{entry}} out of {{place}}"
-            return say(text, nodes=self.nodes, entry=f"{reason.key}={reason.value}", place=self.place)
+            have = say(" (there are nodes with {values:some 3})", values=self.values) if self.values else ""
+            text = f"{there}leave {{entry}} out of {{place}}{{have}}"
+            entry = f"{reason.key}={reason.value}"
+            return say(text, nodes=self.nodes, entry=entry, place=self.place, have=have)
         if isinstance(reason, AffinityDiffers):
             text = f"{there}leave the required node affinity ({{affinity}}) out of {{place}}"
             return say(text, nodes=self.nodes, affinity=reason.affinity, place=self.place)
@@ -225,6 +229,10 @@ def changes_for(reason: Words, nodes: Sequence[str], what_if: WhatIf) -> Sequenc
         return () if less is None else (less,)
     if isinstance(reason, NodeCordoned):
         return [RelaxNodeRule(reason, (name,)) for name in nodes[:MAX_NODE_REASONS]]
+    if isinstance(reason, LabelDiffers):
+        known = {node.node.labels.get(reason.key, "") for node in what_if.outcome.state.nodes.values()}
+        values = tuple(sorted(known - {"", reason.value}))
+        return (replace(_relaxed(reason, nodes, what_if.pod), values=values),)
     return (_relaxed(reason, nodes, what_if.pod),) if isinstance(reason, _RULES) else ()
 
 
