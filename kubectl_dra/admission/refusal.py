@@ -57,3 +57,9 @@ class FieldRefused(Refusal, frozen=True):
     def words(self) -> str:
         """The path and the error, in our words."""
         return f"{self.field}: {self.message}"
+
+
+class VersionNotServed(FieldRefused, frozen=True):
+    """No release that is modelled serves the version that a manifest names; ``instead`` is the one that they serve."""
+
+    instead: str

@@ -312,3 +312,12 @@ def known_gates() -> tuple[str, ...]:
 def _column(release: Release) -> int:
     minor = release.minor if release.major == 1 else NEWEST_MODELLED.minor
     return min(max(minor, OLDEST_MODELLED.minor), NEWEST_MODELLED.minor) - OLDEST_MODELLED.minor
+
+
+REMOVED_VERSIONS: Final[Mapping[tuple[str, str], str]] = {
+    ("apps", "v1beta1"): "1.16",
+    ("apps", "v1beta2"): "1.16",
+    ("batch", "v2alpha1"): "1.21",
+    ("batch", "v1beta1"): "1.25",
+}
+"""Versions of built-in groups that were served once, each with the release that no longer does."""

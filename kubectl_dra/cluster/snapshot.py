@@ -112,13 +112,15 @@ class Permission(NamedTuple):
 class RefusedChange(NamedTuple):
     """An existing object, and the immutable ``fields`` in which a manifest differs.
 
-    The server refuses the manifest, and all of the object stays as it is.
+    The server refuses the manifest, and all of the object stays as it is. ``by_its_pods``: the object was not read, and
+    only pods of it show that it is there, and as what.
     """
 
     kind: str
     namespace: str
     name: str
     fields: tuple[str, ...]
+    by_its_pods: bool = False
 
 
 class Event(Struct, frozen=True):
@@ -342,6 +344,11 @@ class StandIn(NamedTuple):
     def kind(self) -> str:
         """The kind of the workload."""
         return self.workload.partition(" ")[0]
+
+    @property
+    def name(self) -> str:
+        """The name of the workload, without its namespace."""
+        return self.workload.partition(" ")[2].rpartition("/")[2]
 
     @property
     def annotations(self) -> dict[str, str]:

@@ -6,18 +6,21 @@ from collections.abc import Iterable, Iterator
 
 from kubectl_dra.allocation.extended_resources import ExtendedRequests, limit_of
 from kubectl_dra.api.behaviour import SORTED_POOLS
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.defects import RULE_FOR_ALL, RULES_UNSEEN
+from kubectl_dra.api.meta import title
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import ABSENT, NOT_SERVED, RefusedChange, Snapshot, stand_in
-from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.analysis import Analysis, Outlook
 from kubectl_dra.explain.devices.device_state import unpublished
-from kubectl_dra.explain.phrase import Phrase, Statement, Words, say
+from kubectl_dra.explain.phrase import Phrase, Statement, Words, nodes_named, say
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unread import NotSeen
 from kubectl_dra.neighbours.pointers import kinds_pointed_to
 from kubectl_dra.scheduling.kinds_to_read import kinds_needed, selecting_kinds
+from kubectl_dra.scheduling.reasons import PluginName
 
 MAX_POOLS = 3
 # Most clusters or questions do without the other kinds.
@@ -31,10 +34,32 @@ class OneOfItsPods(Statement, frozen=True):
     workload: str
 
 
+class MakesNoPod(Statement, frozen=True):
+    """The answer is about a pod that a workload is not going to make for now."""
+
+    TEXT = "{workload} {why}; this is about a pod as it would make it"
+    workload: str
+    why: Words
+
+
+class OnEachNode(Statement, frozen=True):
+    """The answer is about one of the pods of a DaemonSet; those on nodes that refuse it wait there."""
+
+    TEXT = "{workload} makes such a pod for each node that it may run on{pending}"
+    workload: str
+    pending: Words
+
+
 class AskedByItself(Statement, frozen=True):
     """The answer leaves out of account what other workloads of the manifest take."""
 
     TEXT = "this pod is looked at by itself; the command fit places it beside the other workloads of the manifest"
+
+
+class AfterOthers(Statement, frozen=True):
+    """The answer supposes that others of the manifest have their devices."""
+
+    TEXT = "this pod is looked at after the others of the manifest that come first have their nodes"
 
 
 class AfterRollout(Statement, frozen=True):
@@ -172,7 +197,7 @@ def _older_slices(analysis: Analysis) -> Iterator[Phrase]:
 
 
 def _about_pod(analysis: Analysis) -> Iterator[Words]:
-    pod, snapshot = analysis.pod, analysis.snapshot
+    question, pod, snapshot = analysis.question, analysis.pod, analysis.snapshot
     if pod is None:
         claim, template = analysis.question.claims[0].claim, analysis.question.claims[0].template
         pending = claim if claim is not None and claim.allocation is None else None
@@ -181,15 +206,67 @@ def _about_pod(analysis: Analysis) -> Iterator[Words]:
         return
     stands_for = stand_in(pod)
     if stands_for is not None and stands_for.kind == "DaemonSet":
-        yield say("{workload} makes such a pod for each node that it may run on", workload=stands_for.workload)
+        yield OnEachNode(stands_for.workload, _pending_on(analysis))
     elif stands_for is not None:
-        yield OneOfItsPods(stands_for.workload)
+        why = _makes_none(stands_for.workload, snapshot)
+        yield MakesNoPod(stands_for.workload, why) if why else OneOfItsPods(stands_for.workload)
+    if not question.exists and analysis.outlook is Outlook.FITS:
+        from kubectl_dra.explain.causes.unused_devices import unused_claims
+
+        unused = list(unused_claims(question, pod))
+        if unused and not any(map(_serves_pods, analysis.claims)):
+            text = (
+                "no container uses claim {count:entry|entries} {unused:some} (resources.claims): devices are "
+                "allocated, and no container gets them"
+            )
+            yield say(text, count=len(unused), unused=unused)
     if not analysis.scheduler.schedules(pod):
         text = "the pod asks for scheduler {name}; results are those of the default one"
         yield say(text, name=pod.scheduler_name)
     if pod.phase == "Running" and not pod.metadata.deletion_timestamp:
         for one in unpublished(snapshot, analysis.allocated):
             yield one.words
+
+
+def _makes_none(workload: str, snapshot: Snapshot) -> str:
+    """Why a workload of the manifest makes no pod for now; empty if it does."""
+    from kubectl_dra.manifests.pod_counts import counts_of, is_suspended
+
+    raw = next((raw for raw in snapshot.workloads if title(raw) == workload), None)
+    if raw is None:
+        return ""
+    if is_suspended(raw):
+        return "is suspended, and makes no pod until it is resumed"
+    counts = counts_of(raw)
+    return "" if counts.replicas and any(counts.each) else f"is to have no {counts.unit}, and makes no pod"
+
+
+_CHOSEN_BY_CONTROLLER = frozenset((PluginName.NODE_NAME, PluginName.NODE_AFFINITY, PluginName.TAINT_TOLERATION))
+"""Filters by which the controller of a DaemonSet chooses the nodes for which it makes a pod."""
+
+
+def _pending_on(analysis: Analysis) -> Words:
+    """On which nodes a pod of a DaemonSet is made and not taken."""
+    outcome = analysis.pod_outcome
+    if outcome is None or analysis.outlook is not Outlook.FITS:
+        return ""
+    taking = {*analysis.takers}
+    made = (
+        name
+        for name in outcome.asked
+        if (refusal := outcome.filtered.get(name)) is None or refusal.plugin not in _CHOSEN_BY_CONTROLLER
+    )
+    pending = [name for name in made if name not in taking]
+    text = "; {nodes:some} {count:refuses|refuse} it, so that the pod for {count:it stays|each stays} pending"
+    return say(text, nodes=nodes_named(pending), count=len(pending)) if pending else ""
+
+
+def _serves_pods(claim: ResourceClaim) -> bool:
+    """Whether a known driver gives a claim's devices to the whole pod, as network drivers do."""
+    from kubectl_dra.data.drivers import catalogue
+
+    known = (catalogue().of_class(spec.device_class) for spec in claim.alternatives())
+    return any(each is not None and each.pod_level for each in known)
 
 
 NO_CONSUMER = say("no pod uses this claim: devices are allocated only when a pod that names it is scheduled")

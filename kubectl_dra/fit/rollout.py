@@ -89,7 +89,8 @@ def refused_change(
         # A file may lack the labels.
         if any(pod.metadata.labels and not selector.matches(pod.metadata.labels) for pod in own):
             fields.append("spec.selector")
-    return RefusedChange(workload.kind, workload.namespace, workload.name, tuple(fields)) if fields else None
+    change = RefusedChange(workload.kind, workload.namespace, workload.name, tuple(fields), by_its_pods=True)
+    return change if fields else None
 
 
 class RolloutLimits(NamedTuple):

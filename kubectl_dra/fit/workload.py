@@ -16,7 +16,7 @@ from kubectl_dra.cluster.snapshot import Key, Snapshot, StandIn, stand_in
 from kubectl_dra.cluster.workload_pods import called as renamed
 from kubectl_dra.cluster.workload_pods import pods_of
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.pod_counts import counts_of
+from kubectl_dra.manifests.pod_counts import counts_of, is_suspended
 from kubectl_dra.manifests.workloads import key_of
 
 
@@ -71,9 +71,7 @@ class WorkloadPods(Struct, frozen=True):
     @property
     def suspended(self) -> bool:
         """Whether it makes no pods until a user, or a queue, resumes it."""
-        spec = self.raw.get("spec")
-        policy = spec.get("runPolicy") if isinstance(spec, Mapping) else None
-        return any(isinstance(part, Mapping) and part.get("suspend") is True for part in (spec, policy))
+        return is_suspended(self.raw)
 
     @property
     def title(self) -> str:
@@ -85,6 +83,14 @@ def workloads_of(manifest: Snapshot) -> list[WorkloadPods]:
     """The workloads of a manifest in its order; bare pods are one workload a group, and one of the others, last."""
     bare = [key for key, pod in manifest.pods.items() if stand_in(pod) is None]
     return [*makers_of(manifest), *_bare(bare, manifest)]
+
+
+def each_of(manifest: Snapshot) -> list[WorkloadPods]:
+    """The same, but that a bare pod which belongs to no group is one workload by itself."""
+    bare = [key for key, pod in manifest.pods.items() if stand_in(pod) is None]
+    grouped = [key for key in bare if _group(manifest.pods[key])[1]]
+    alone = (workload for key in bare if key not in grouped for workload in _bare([key], manifest))
+    return [*makers_of(manifest), *_bare(grouped, manifest), *alone]
 
 
 def makers_of(manifest: Snapshot) -> list[WorkloadPods]:

@@ -36,6 +36,13 @@ def counts_of(workload: Mapping[str, Any]) -> Counts:
     return count(workload, [template.path for template in templates])
 
 
+def is_suspended(workload: Mapping[str, Any]) -> bool:
+    """Whether it makes no pods until a user, or a queue, resumes it."""
+    spec = workload.get("spec")
+    policy = spec.get("runPolicy") if isinstance(spec, Mapping) else None
+    return any(isinstance(part, Mapping) and part.get("suspend") is True for part in (spec, policy))
+
+
 def pods_of_spec(workload: Mapping[str, Any], path: FieldPath) -> tuple[int, bool]:
     """Number of pods of the pod spec at a path that run at a time, and whether it is known; else it is at least one.
 

@@ -13,6 +13,7 @@ from kubectl_dra.command import ClusterFlags, CommandLine, creating_namespace, d
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.causes.not_tried import CHANGE_REFUSED
+from kubectl_dra.explain.phrase import Subject
 from kubectl_dra.explain.refusal_words import refused
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.unread import Unread, if_none
@@ -48,13 +49,21 @@ def headline(workload: WorkloadFit) -> str:
     if workload.unclear:
         return f"{workload.workload.title}: undetermined: {written(workload.unclear[0])}.{_by_devices(workload)}"
     if workload.refused and not workload.placed:
-        return f"{workload.workload.title} {CHANGE_REFUSED.state}{_beside(workload)}."
+        said = CHANGE_REFUSED.state if _itself_refused(workload) else "does not fit"
+        return f"{workload.workload.title} {said}{_beside(workload)}."
     if workload.verdict is Verdict.NOT_STARTING and not (workload.as_many and workload.starting):
         return f"{_starting(workload)}."
     if workload.verdict is Verdict.UNDETERMINED and workload.begin.maybe:
         return f"{_count(workload)}{_beside(workload)}, but whether they start is undetermined: {maybe(workload)}."
     provided = f", if {written(workload.provided)}" if workload.provided else ""
     return f"{_count(workload)}{provided}{_beside(workload)}{_idle(workload)}."
+
+
+def _itself_refused(workload: WorkloadFit) -> bool:
+    """Whether it is the workload that cannot be changed, and not what its pods need."""
+    findings = workload.stop.diagnosis.findings if workload.stop is not None else ()
+    facts = [fact.object for finding in findings[:1] for fact in finding.evidence]
+    return all(isinstance(fact, Subject) and fact.kind == workload.workload.kind for fact in facts)
 
 
 def conditions(workload: WorkloadFit) -> tuple[Gap, ...]:

@@ -26,7 +26,7 @@ from kubectl_dra.api.behaviour import DISABLED_DROPPED_FIRST, RULE_UPDATES_NAME_
 from kubectl_dra.api.codec import VERSIONS, reshaped
 from kubectl_dra.api.defaults import defaulted, gates_in_use, without_disabled
 from kubectl_dra.api.dra_fields import KINDS
-from kubectl_dra.api.releases import GROUP, UNTOLD, Release, default_features, lifecycle
+from kubectl_dra.api.releases import GROUP, REMOVED_VERSIONS, UNTOLD, Release, default_features, lifecycle
 from kubectl_dra.api.schema import FieldPath
 
 _Check = Callable[[Mapping[str, Any], ServerContext], Violations]
@@ -73,6 +73,17 @@ def is_known(raw: Any) -> bool:
     if group == GROUP and kind in KINDS:
         return version in VERSIONS and lifecycle(version, kind) is not None
     return _OTHERS.get(kind) == (group, version)
+
+
+def served_instead(raw: Mapping[str, Any]) -> tuple[str, str]:
+    """Of a built-in kind in a version that no release serves: the version that they serve, and since when the other one
+    is gone, empty if there never was such a version. Empty texts for everything else.
+    """
+    group, version = _group_version(raw)
+    known_group, known = _OTHERS.get(str(raw.get("kind")), ("", ""))
+    if not known or group != known_group or version == known or group == GROUP:
+        return "", ""
+    return f"{group}/{known}" if group else known, REMOVED_VERSIONS.get((group, version), "")
 
 
 def check(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kubectl_dra.admission.plugins import NamespaceMissing
-from kubectl_dra.admission.refusal import AdmissionPlugin, FieldRefused, Refusal
+from kubectl_dra.admission.plugins import NamespaceMissing, PriorityContradicted
+from kubectl_dra.admission.refusal import AdmissionPlugin, FieldRefused, Refusal, VersionNotServed
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.api.pods import Pod, owner_of
@@ -205,6 +205,8 @@ OBJECT_REFUSED = CauseKind(code="object-refused", family=Family.POD, look=Look.L
 CHANGE_REFUSED = CauseKind(
     code="change-refused", family=Family.POD, look=Look.AS_WRITTEN, state="cannot be changed like that"
 )
+REFUSED = (POD_REFUSED, OBJECT_REFUSED, CHANGE_REFUSED)
+"""What the API server refuses, whatever the cluster has."""
 _KINDS = {"pod": "Pod", "claim": "ResourceClaim"}
 _FIXES = {
     AdmissionPlugin.NAMESPACE_LIFECYCLE: say("Create the namespace, or use one that exists and is not being deleted."),
@@ -233,10 +235,18 @@ def _refused(context: QuestionContext) -> Iterator[Finding]:
                 name=name,
                 words=refusal.words,
             ),
-            (Evidence(Subject(concerned.kind, name), refusal.plugin.value, refusal.words),),
+            (_seen(refusal, name, context.question),),
             Remedy(_fix(refusal, context.question, context.snapshot), commands=_commands(refusal)),
-            next=NextStep(Look.LINT) if isinstance(refusal, FieldRefused) else None,
+            next=NextStep(Look.LINT) if type(refusal) is FieldRefused else None,
         )
+
+
+def _seen(refusal: Refusal, name: str, question: Question) -> Evidence:
+    """What is refused: the object that decides, or the pod itself where no class gives its priority."""
+    if isinstance(refusal, PriorityContradicted) and not name and question.pod is not None:
+        field = "spec.preemptionPolicy" if refusal.policy else "spec.priority"
+        return Evidence(subject("Pod", question.pod), field, refusal.written)
+    return Evidence(Subject(refusal.concerned.kind, name), refusal.plugin.value, refusal.words)
 
 
 def _commands(refusal: Refusal) -> tuple[CommandLine, ...]:
@@ -244,13 +254,21 @@ def _commands(refusal: Refusal) -> tuple[CommandLine, ...]:
 
 
 def _fix(refusal: Refusal, question: Question, snapshot: Snapshot) -> Phrase:
+    from kubectl_dra.explain.place_to_edit import place_to_edit
+
+    if isinstance(refusal, VersionNotServed):
+        return say("Write apiVersion: {version}.", version=refusal.instead)
+    if isinstance(refusal, PriorityContradicted) and question.pod is not None:
+        place = place_to_edit(question.pod, "preemptionPolicy" if refusal.policy else "priority")
+        text = "Leave {place} out: PriorityClass {name} says it."
+        if not refusal.concerned.name:
+            text = "Leave {place} out, or name a PriorityClass that says so (priorityClassName)."
+        return say(text, place=place, name=refusal.concerned.name)
     if refusal.plugin is not AdmissionPlugin.PRIORITY:
         return _FIXES[refusal.plugin]
     known = sorted(name for _, name in snapshot.others.get("PriorityClass", {}))
     near = nearest(refusal.concerned.name, known) or [name for name in known if not name.startswith("system-")]
     if not near:
-        from kubectl_dra.explain.place_to_edit import place_to_edit
-
         pod = question.pod
         place = place_to_edit(pod, "priorityClassName") if pod is not None else "priorityClassName"
         return say("Leave {place} out, or create the PriorityClass.", place=place)
@@ -268,21 +286,28 @@ def _unchangeable(context: QuestionContext) -> Iterator[Finding]:
         itself = (change.kind, change.name) == (_KINDS[question.kind], question.name)
         who = "it" if itself else "{kind} {name}"
         text = f"{who} exists already, and the API server lets nobody change its {{fields}}"
+        differs = say("differs in the manifest")
+        advice = (
+            "Leave {fields} in the manifest as the cluster has {count:it|them}, or give it another name there; or "
+            "delete it first."
+        )
+        command = deleting(change.kind.lower(), change.name, change.namespace)
+        if change.by_its_pods:
+            text = f"{who} exists already, as pods of it show, and the API server lets nobody change its {{fields}}"
+            differs = say("differs from what its pods show; it was not read")
+            advice = (
+                "Compare {fields} with that of the cluster, and leave {count:it|them} as there, or give it another "
+                "name in the manifest."
+            )
+            command = kubectl(
+                "get", kind=change.kind.lower(), name=change.name, namespace=change.namespace, more=("-o", "yaml")
+            )
         yield Finding(
             CHANGE_REFUSED,
             say(text, kind=change.kind, name=name, fields=change.fields),
-            tuple(
-                Evidence(Subject(change.kind, name), field, say("differs in the manifest")) for field in change.fields
-            ),
-            Remedy(
-                say(
-                    "Leave {fields} in the manifest as the cluster has {count:it|them}, or give it another name there; "
-                    "or delete it first.",
-                    fields=change.fields,
-                    count=len(change.fields),
-                ),
-                commands=(deleting(change.kind.lower(), change.name, change.namespace),),
-            ),
+            tuple(Evidence(Subject(change.kind, name), field, differs) for field in change.fields),
+            Remedy(say(advice, fields=change.fields, count=len(change.fields)), commands=(command,)),
+            state="" if itself else "is not made like that",
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from kubectl_dra.admission.admit import AdmissionObjects, admit
-from kubectl_dra.admission.refusal import Concerned, FieldRefused, Refusal
+from kubectl_dra.admission.refusal import Concerned, FieldRefused, Refusal, VersionNotServed
 from kubectl_dra.api.labels import InvalidNodeSelector, LabelSelector, requirement_matches
 from kubectl_dra.api.meta import EMPTY, title
 from kubectl_dra.api.nodes import Affinity, PodAffinity
@@ -81,8 +81,14 @@ def _invalid(
     concerned: Concerned, written: Mapping[str, Any], snapshot: Snapshot, settings: Settings
 ) -> Iterator[Refusal]:
     """The fields that the server finds invalid."""
-    from kubectl_dra.admission.server.verdict import check
+    from kubectl_dra.admission.server.verdict import check, served_instead
 
+    instead, removed = served_instead(written)
+    if instead:
+        since = f"no release since {removed} serves" if removed else "no release serves"
+        message = f"{since} {concerned.kind} in {written['apiVersion']}"
+        yield VersionNotServed(concerned, "apiVersion", message, instead)
+        return
     labels = {name: meta.labels for name, meta in snapshot.namespaces.items()}
     verdict = check(written, release=settings.scheduler.release, features=settings.scheduler.gates, namespaces=labels)
     for violation in verdict.violations if verdict is not None else ():
