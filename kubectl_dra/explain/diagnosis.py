@@ -264,6 +264,7 @@ class Diagnosis(Struct, frozen=True):
     is what drivers refuse of what its claims get on nodes that fit. ``asked_node``: only this node was asked about.
     ``on_new_nodes``: why nodes that are only supposed do not help, and ``on_old_nodes`` why the others do not.
     ``provided`` is what a yes supposes of them; ``fits_already`` are the nodes that are there, where it fits without.
+    ``made_by``: kind and name of the workload in a manifest of whose pods it is one.
     """
 
     kind: str
@@ -299,6 +300,7 @@ class Diagnosis(Struct, frozen=True):
     on_old_nodes: Words = ""
     provided: Words = ""
     fits_already: tuple[str, ...] = ()
+    made_by: str = ""
 
     @property
     def of_template(self) -> bool:

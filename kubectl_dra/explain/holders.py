@@ -312,7 +312,7 @@ def _consumer(claim: ResourceClaim, use: ListedConsumer) -> Phrase:
     if pod is None:
         return say("pod {name}", name=use.entry.name)
     if pod.only_placed:
-        return say("pod {name:bare}, placed by fit", name=name)
+        return say("pod {name:bare}, placed before it", name=name)
     if pod.metadata.deletion_timestamp and not pod.finished:
         return say("pod {name:bare}, Terminating since {since}", name=name, since=pod.metadata.deleted_at)
     return say("pod {name:bare}, {phase}" if pod.phase else "pod {name:bare}", name=name, phase=pod.phase)

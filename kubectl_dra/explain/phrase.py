@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.taints import DeviceTaint
+from kubectl_dra.cluster.snapshot import StandIn
 
 
 class Phrase(Struct, frozen=True):
@@ -70,7 +71,11 @@ def named(kind: str, of: HasMetadata) -> ObjectName:
 
 
 def subject(kind: str, of: HasMetadata) -> Subject:
-    """An object of the cluster."""
+    """An object of the cluster; of a pod that is not made yet, the workload in the manifest that makes it."""
+    stands_for = StandIn.of(of.metadata.annotations)
+    if stands_for is not None:
+        maker = ObjectName(stands_for.kind, stands_for.name, of.metadata.namespace)
+        return Subject(f"a pod of {stands_for.kind}", maker)
     return Subject(kind, named(kind, of))
 
 

@@ -95,8 +95,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     # The scheduler first takes back a claim.
     second = judged.verdict is Verdict.SCHEDULABLE and analysis.outlook is Outlook.FAILS
     places = tuple(placements_after_giving_back(analysis) if second else placements(analysis))
-    fits = judged.verdict is Verdict.SCHEDULABLE and not stopped
-    refused = tuple(refused_on(analysis, places)) if fits else ()
+    refused = tuple(refused_on(analysis, places)) if judged.verdict is Verdict.SCHEDULABLE and not stopped else ()
     idle = _not_starting(analysis, judged.verdict, places)
     groups = () if stopped else split_not_starting(node_groups(analysis, funnels), idle, refused)
     noted = (
@@ -132,6 +131,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         supposed=settings.supposed,
         not_starting=idle,
         refused=refused,
+        made_by=question.made_by,
     )
     if not snapshot.supposed:
         return found

@@ -35,8 +35,8 @@ class _Counting(NamedTuple):
         """What comes of a workload with changes in its template, or that of its claims; None of other changes."""
         workload = self.workloads[number]
         # What is supposed of requests is supposed of those of all workloads.
-        changes = _of_claims(supposed, workload) if len(self.workloads) == 1 else ()
-        fixed = workload if changes else _of_pods(offers, workload)
+        changes = of_claims(supposed, workload) if len(self.workloads) == 1 else ()
+        fixed = workload if changes else of_pods(offers, workload)
         if fixed is None:
             return None
         self.progress(f"placing {fixed.title} with its fix")
@@ -116,14 +116,14 @@ def _milder(diagnosis: Diagnosis, remedy: Remedy | None) -> Sequence[RemedyPlan]
     return [way for way in single if way.price <= Price.EDIT < remedy.price]
 
 
-def _of_claims(changes: Sequence[WhatIfChange], workload: WorkloadPods) -> Sequence[WhatIfChange]:
+def of_claims(changes: Sequence[WhatIfChange], workload: WorkloadPods) -> Sequence[WhatIfChange]:
     """What a fix changes of the requests that all pods make; empty where it is another one."""
     roles = workload.roles
     from_template = len(roles) == 1 and all(claim.template_name for claim in roles[0].pod.claims)
     return changes if from_template and all(change.of_requests for change in changes) else ()
 
 
-def _of_pods(offers: Sequence[Change], workload: WorkloadPods) -> WorkloadPods | None:
+def of_pods(offers: Sequence[Change], workload: WorkloadPods) -> WorkloadPods | None:
     """The workload with a fix in its only template; None where the fix is another one."""
     if len(workload.roles) != 1 or not offers:
         return None

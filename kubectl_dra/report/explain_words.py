@@ -71,6 +71,8 @@ def _parts(diagnosis: Diagnosis) -> tuple[str, str]:
     if diagnosis.of_template:
         kind = "A claim of ResourceClaimTemplate"
     subject = f"{kind} {diagnosis.namespace}/{diagnosis.name}"
+    if diagnosis.made_by:
+        subject = f"A pod of {diagnosis.made_by}"
     first = written(diagnosis.findings[0].summary) if diagnosis.findings else ""
     if diagnosis.verdict is Verdict.UNDETERMINED:
         if conditional(diagnosis):
@@ -218,7 +220,15 @@ def proof(proof: Proof, *, short: bool = False) -> str:
     names = [*devices_of(proof.claims)]
     devices = f": {devices_named(names)}" if names and not short else ""
     then = f"{_WITH[proof.tried].format(request=proof.request)} it fits on {_where(proof)}"
-    return f"{then}{devices}{_beside(proof)}{_contested(proof)}{idle(proof.not_starting)}"
+    return f"{then}{devices}{_replicas(proof)}{_beside(proof)}{_contested(proof)}{idle(proof.not_starting)}"
+
+
+def _replicas(found: Proof) -> str:
+    """How many replicas of its workload fit with a fix."""
+    if found.then is None:
+        return ""
+    fitting, of, unit = found.then
+    return f", and so do all {of:,} {unit}s" if fitting >= of else f", and {fitting:,} of {amount(of, unit)} do"
 
 
 def _where(proof: Proof) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,6 +51,28 @@ def codes(case: Case, folder: Path, manifest: JSON | None = None) -> tuple[int, 
 def test_a_manifest(case: Case, tmp_path: Path) -> None:
     explained, fitted, said = codes(case, tmp_path)
     assert (explained == 0) is (fitted == 0), said
+
+
+@pytest.mark.parametrize("case", WRITTEN, ids=[f"{case.file}: {case.name}" for case in WRITTEN])
+def test_what_does_not_fit_has_a_cause(case: Case, tmp_path: Path) -> None:
+    """A no without a word why helps nobody."""
+    question = asked(case)
+    rest = [word for word in question.arguments[1:] if word != "--full"]
+    for verb in ("explain", "fit"):
+        answer = Asked(case.name, question.files, (verb, *rest, "-o", "json")).ask(folder=tmp_path)
+        if answer.code == 1:
+            assert list(whys(json.loads(answer.out))), answer.out
+
+
+def whys(answer: Any) -> Iterator[str]:
+    """What an answer has that says why: causes, what a group lacks, a namespace that is missing."""
+    if isinstance(answer, list):
+        for each in answer:
+            yield from whys(each)
+    for name, value in answer.items() if isinstance(answer, dict) else ():
+        if value and name in ("causes", "cause", "denied", "groupMinimum", "missingNamespaces", "notStarting"):
+            yield name
+        yield from whys(value)
 
 
 @pytest.mark.parametrize("case", APPLIED, ids=[f"{case.file}: {case.name}" for case in APPLIED])
@@ -158,3 +183,68 @@ def test_no_replica_needs_no_room(tmp_path: Path, kind: str, free: int) -> None:
     assert (explained, fitted) == (0, 0) and text.count(f"{kind} default/web makes no pod: it has 0 replicas") == 2, (
         text
     )
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_the_volumes_of_a_stateful_set(tmp_path: Path, replicas: int) -> None:
+    web = {**deployment(replicas), "kind": "StatefulSet"}
+    claimed = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "fast",
+        "resources": {"requests": {"storage": "1"}},
+    }
+    web["spec"]["volumeClaimTemplates"] = [{"metadata": {"name": "data"}, "spec": claimed}]
+    explained, fitted, text = both(tmp_path, [*node("a", 4), template(1)], [web])
+    assert (explained, fitted) == (1, 1), text
+    assert text.count("StorageClass fast of PersistentVolumeClaim data-web-0 does not exist") >= 2
+
+
+def bare(name: str, gpus: int) -> JSON:
+    metadata = {"name": name, "namespace": "default"}
+    return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": pod_spec(gpus)}
+
+
+@pytest.mark.parametrize(("held", "expected"), [(2, 1), (1, 0)])
+def test_bare_pods_take_devices_from_one_another(tmp_path: Path, held: int, expected: int) -> None:
+    manifest = [template(held), bare("a", held), bare("b", held)]
+    explained, fitted, text = both(tmp_path, node("n", 2), manifest)
+    assert (explained, fitted) == (expected, expected), text
+    assert "Pod default/a can be scheduled" in text
+    stopped = "Pod default/b cannot be scheduled: both devices" in text
+    assert stopped is bool(expected) is ("others of the manifest that come first have their nodes" in text), text
+    # It would change what both ask for.
+    assert "--what-if gpu:count" not in text
+
+
+def test_a_bare_pod_beside_a_workload(tmp_path: Path) -> None:
+    explained, fitted, text = both(tmp_path, node("n", 2), [template(1), deployment(2), bare("b", 1)])
+    assert (explained, fitted) == (1, 1), text
+    assert "Both replicas of Deployment default/web fit. Pod default/b cannot be scheduled" in text
+
+
+def test_bare_pods_with_a_claim_that_the_manifest_has(tmp_path: Path) -> None:
+    def own(name: str) -> list[JSON]:
+        pod = bare(name, 1)
+        pod["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": name}]
+        return [claim(name, 2), pod]
+
+    explained, fitted, text = both(tmp_path, node("n", 3), [*own("a"), *own("b")])
+    assert (explained, fitted) == (1, 1), text
+
+
+def test_whether_a_workload_is_there_may_only_follow_from_its_pods(tmp_path: Path) -> None:
+    pod = existing("web-a-x", pod_spec(1), "a", REPLICA_SET)
+    pod["metadata"]["labels"] = {"app": "other"}
+    cluster = [*node("a", 4), template(1), pod, made_claim("web-a-x", "a", [0])]
+    _, _, text = both(tmp_path, cluster, [deployment(2)])
+    assert text.count("Deployment default/web exists already, as pods of it show") == 2
+    assert "kubectl get deployment/web -n default -o yaml" in text and "delete deployment" not in text
+
+
+def test_a_template_that_nobody_can_change_is_no_change_of_the_workload(tmp_path: Path) -> None:
+    changed = template(2, "gpu-1")
+    explained, fitted, text = both(tmp_path, [*node("a", 4), template(1)], [changed, deployment(2)])
+    assert (explained, fitted) == (1, 1), text
+    assert text.count("Deployment default/web does not fit") == 2
+    assert "A pod of Deployment default/web is not made like that: ResourceClaimTemplate default/gpu-1 exists" in text
+    assert "cannot be changed like that" not in text

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fit.test_existing import after_applying
-from tests.fit.worlds import CLASS, JSON, deployment, fitted, node, running, said, template
+from tests.fit.worlds import CLASS, JSON, deployment, fitted, node, pod_spec, running, said, template
 from tests.ran import ran
 
 UNDETERMINED = 3
@@ -122,7 +122,10 @@ def test_the_same_condition_where_it_is_explained(tmp_path: Path) -> None:
     assert text.startswith(
         "3 of 3 replicas of Deployment default/web fit if there is no LimitRange in namespace default"
     )
-    assert "Pod default/web can be scheduled if there is no LimitRange in namespace default that changes it" in text
+    assert (
+        "pod of Deployment default/web can be scheduled if there is no LimitRange in namespace default that changes it"
+        in text
+    )
     assert out.endswith(" --complete\n")
 
 
@@ -165,3 +168,58 @@ def test_pods_that_keep_apart_are_named_before_who_holds_other_devices(tmp_path:
     code, out = quiet("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
     text = " ".join(out.split())
     assert code == 1 and "cannot be scheduled: 2 free devices" in text
+
+
+def test_a_fix_says_how_many_replicas_fit_with_it(tmp_path: Path) -> None:
+    """The fix with which most do stands first, and not the one that is enough for one more pod."""
+    cluster = [
+        *node("a", 1),
+        *node("b", 3),
+        *node("c", 1),
+        *running("one", "a", [0]),
+        *running("three", "b", [0, 1, 2]),
+    ]
+    manifest = [template(1), deployment(4)]
+    said(tmp_path, cluster, manifest)
+    _, text = quiet(
+        *("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"), "--full")
+    )
+    told = " ".join(text.split())
+    assert told.startswith("1 of 4 replicas of Deployment default/web fits.")
+    assert (
+        "End pod default/three" in told
+        and "then it fits on b: gpu.example.com/b/gpu-0, and so do all 4 replicas" in told
+    )
+    assert "and 2 of 4 replicas do" in told
+    assert told.index("so do all 4 replicas") < told.index("2 of 4 replicas do")
+
+
+def test_a_workload_of_the_manifest_by_its_name(tmp_path: Path) -> None:
+    said(tmp_path, node("a", 4), [template(1), deployment(2)])
+    asked = ("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    code, out, errors = ran(*asked, "deployment/web")
+    assert code == 0 and "A pod of Deployment default/web can be scheduled" in " ".join(out.split())
+    assert "Deployment web has no pod" in errors
+    code, out, errors = ran(*asked, "deployment/webb")
+    assert code == 2 and "the manifest has deployment/web" in " ".join(errors.split())
+
+
+def test_what_if_beside_a_pod_without_its_template(tmp_path: Path) -> None:
+    """It has no request that could be changed; the other one is told what would come of it."""
+    lone = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "lone", "namespace": "default"}}
+    said(tmp_path, node("a", 4), [template(1), deployment(1), {**lone, "spec": pod_spec(9)}])
+    asked = ("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    code, told = quiet(*asked, "--what-if", "count=4")
+    text = " ".join(told.split())
+    assert code == 1
+    assert "Pod default/lone cannot be scheduled: ResourceClaimTemplate default/gpu-9 does not exist" in text
+    assert "A pod of Deployment default/web could be scheduled with this change" in text
+    assert "replicas of" not in text and "fits on" not in text
+
+
+def test_what_the_server_refuses_is_not_placed_again(tmp_path: Path) -> None:
+    web = deployment(2)
+    web["spec"]["selector"] = {"matchLabels": {"app": "other"}}
+    said(tmp_path, node("a", 4), [template(1), web])
+    _, told = quiet("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    assert "do not match the selector" in " ".join(told.split()) and "dra fit" not in told

@@ -378,7 +378,7 @@ def test_explain_says_how_many_replicas_fit(tmp_path: Path) -> None:
 
 
 def test_explain_does_not_where_only_a_pod_is_asked_about(tmp_path: Path) -> None:
-    assert explained(tmp_path, 2, "--node", "a")[1].startswith("Pod default/w")
+    assert explained(tmp_path, 2, "--node", "a")[1].startswith("A pod of StatefulSet default/w")
 
 
 def test_explain_counts_them_with_a_changed_request(tmp_path: Path) -> None:

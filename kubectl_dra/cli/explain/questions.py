@@ -30,23 +30,21 @@ from kubectl_dra.cli.explain.target import (
     targets_of,
     through_claim,
 )
-from kubectl_dra.cli.live import Progress, with_neighbours
+from kubectl_dra.cli.live import with_neighbours
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot, stand_in
 from kubectl_dra.cluster.workload_pods import with_free_names
 from kubectl_dra.errors import InputError, UsageError
-from kubectl_dra.exit_codes import Verdict
-from kubectl_dra.explain.assumptions import AfterRollout, AskedByItself, OneOfItsPods, rules_notes
+from kubectl_dra.explain.assumptions import rules_notes
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.causes.registry import all_kinds
 from kubectl_dra.explain.diagnosis import Diagnosis
-from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import about_new_pod, check_selectors, with_refused_objects
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod, about_template
 from kubectl_dra.explain.question.what_if_flag import (
     WhatIfChange,
     asking,
+    changes_for,
     suppose,
     supposed_to_end,
     users_of_freed,
@@ -54,13 +52,12 @@ from kubectl_dra.explain.question.what_if_flag import (
     without_effect,
 )
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.explain.unread import if_none
 from kubectl_dra.report.table import write
 from kubectl_dra.text import page_of_causes
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.devices.inventory import Inventory
-    from kubectl_dra.fit.result import FitAnswer, FitOptions, WorkloadFit
+    from kubectl_dra.fit.result import WorkloadFit
 
 
 class Posed(NamedTuple):
@@ -121,21 +118,28 @@ def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequ
         changed = [asking(question, changes, environment) for question, _ in questions]
         snapshot, settings = _with_nodes(flags.with_nodes, changed, snapshot, settings)
     supposes = bool(settings.supposed)
-    return [
-        Posed(
-            *suppose(question, snapshot, changes, environment),
-            replace(
-                settings,
-                idle=without_effect(question, changes),
-                ended=tuple(supposed_to_end(changes, unchanged, question.namespace)),
-                freed=users_of_freed(changes, unchanged, question.namespace),
-            ),
-            given.manifest,
-            picked,
-            before=(question, unchanged) if supposes else None,
+    posed = []
+    for question, picked in questions:
+        # One whose claims are missing has no requests, and others of the manifest have.
+        own = changes_for(question, changes)
+        own = own if any(len(changes_for(other, changes)) > len(own) for other, _ in questions) else tuple(changes)
+        of_nodes = settings.supposed[len(changes) :]
+        posed.append(
+            Posed(
+                *suppose(question, snapshot, own, environment),
+                replace(
+                    settings,
+                    supposed=(*own, *of_nodes),
+                    idle=without_effect(question, own),
+                    ended=tuple(supposed_to_end(own, unchanged, question.namespace)),
+                    freed=users_of_freed(own, unchanged, question.namespace),
+                ),
+                given.manifest,
+                picked,
+                before=(question, unchanged) if supposes else None,
+            )
         )
-        for question, picked in questions
-    ]
+    return posed
 
 
 def _with_nodes(
@@ -294,140 +298,3 @@ def fleet(question: Question | None, snapshot: Snapshot, settings: Settings) -> 
         return take_inventory(shown, settings.scheduler.cycle(shown), wanted, rules_notes(shown, settings))
     except InputError:
         return None
-
-
-# What ``explain -f`` says of a workload: as ``fit`` does, how many of its pods fit, and what stops the first that
-# does not.
-
-
-def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: ExplainFlags) -> Answers:
-    """The diagnoses, where those about pods that workloads of the manifest make are replaced by what comes of all.
-
-    They stay where the question is about a part of the cluster or about changed requests of pods that differ, and where
-    they are open.
-    """
-    alone = Answers.of(diagnoses)
-    manifest = posed[0].manifest if posed else None
-    reworded = len(posed) > 1 and any(not change.of_cluster for change in posed[0].settings.supposed)
-    narrowed = flags.target or flags.labels or reworded or flags.node or flags.request
-    if narrowed or manifest is None:
-        return alone
-    diagnoses = [_noted(diagnosis, posed) for diagnosis in diagnoses]
-    alone = Answers.of(diagnoses)
-    if not manifest.workloads:
-        return alone
-    # Whether a pod starts is known once all have their nodes.
-    if any(
-        answer.verdict is Verdict.UNDETERMINED
-        and not (answer.not_starting or answer.refused or if_none(answer.unclear))
-        for answer in diagnoses
-    ):
-        return alone
-    from kubectl_dra.fit.result import FitOptions
-
-    open_ = any(answer.verdict is Verdict.UNDETERMINED for answer in diagnoses)
-    # That the first pod of each role can be judged is known, unless something else has to be.
-    options = FitOptions(changes=False) if open_ else FitOptions(only_counts=True)
-    fit_answer = _fitted(posed, manifest, options)
-    if fit_answer is None:
-        return alone
-    shown: list[Diagnosis] = []
-    refused: list[Diagnosis] = []
-    codes: list[int] = []
-    # Workloads of one manifest take devices from one another.
-    several = [
-        workload
-        for workload in fit_answer.workloads
-        if workload.pods != 1 or workload.exists or len(fit_answer.workloads) > 1
-    ]
-    of_pods = {
-        (role.pod.metadata.namespace, role.stand_in): workload
-        for workload in several
-        for role in workload.workload.roles
-    }
-    seen: set[int] = set()
-    for diagnosis in diagnoses:
-        workload = of_pods.get((diagnosis.namespace, diagnosis.name))
-        if workload is None:
-            shown.append(diagnosis)
-            codes.append(diagnosis.exit_code)
-        elif id(workload) not in seen:
-            seen.add(id(workload))
-            missing = workload.workload.namespace in fit_answer.missing_namespaces
-            codes.append(1 if missing else workload.verdict.exit_code)
-            own = [
-                diagnosis for diagnosis in diagnoses if of_pods.get((diagnosis.namespace, diagnosis.name)) is workload
-            ]
-            refused += map(_of_all, own if missing else ())
-            by_itself = len(several) > 1 and not workload.running
-            # One that does not fit is looked at after those before it were placed.
-            shown.extend(
-                _of_all(diagnosis, by_itself and not diagnosis.exit_code)
-                for diagnosis in _shown(workload, own, _of(own[0], posed))
-            )
-    return Answers(shown, several, max(codes, default=0), fit_answer.missing_namespaces, refused)
-
-
-def _of_all(diagnosis: Diagnosis, by_itself: bool = False) -> Diagnosis:
-    """The diagnosis of one pod beside the answer about all of its workload; ``by_itself``: beside other workloads."""
-    notes = [note for note in diagnosis.notes if not isinstance(note, OneOfItsPods)]
-    return replace(diagnosis, notes=(*((AskedByItself(),) if by_itself else ()), *notes))
-
-
-def _noted(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Diagnosis:
-    """The diagnosis, with a note where it is about a bare pod that is new, as are others of the manifest."""
-    asked = [case.question for case in posed]
-    pods = [pod for question in asked if (pod := question.pod) is not None and not (question.exists and pod.node_name)]
-    bare = [pod.key for pod in pods if stand_in(pod) is None]
-    if len(pods) < 2 or f"{diagnosis.namespace}/{diagnosis.name}" not in bare:
-        return diagnosis
-    return replace(diagnosis, notes=(AskedByItself(), *diagnosis.notes))
-
-
-def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> FitAnswer | None:
-    """What comes of all pods of the workloads; None where there is but one pod, which does not exist yet."""
-    from kubectl_dra.fit.answer import fit
-    from kubectl_dra.fit.job_progress import is_new
-    from kubectl_dra.fit.missing_namespaces import missing_namespaces
-    from kubectl_dra.fit.workload import makers_of, without_stand_ins
-
-    snapshot = posed[0].snapshot
-    workloads = makers_of(manifest)
-    cluster = without_stand_ins(snapshot)
-    if sum(pods.replicas * pods.size for pods in workloads) == 1 and is_new(workloads[0], cluster):
-        return None
-    # What fits once they exist is worth more than that every pod is refused.
-    missing = missing_namespaces(workloads, cluster)
-    cluster = Cluster(cluster).adding_namespaces(missing).snapshot if missing else cluster
-    with Progress() as progress:
-        answer = fit(workloads, cluster, posed[0].settings, options, progress)
-    return replace(answer, missing_namespaces=missing)
-
-
-def _of(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Posed:
-    """The question that a diagnosis answers."""
-    key = (diagnosis.namespace, diagnosis.name)
-    return next((case for case in posed if (case.question.namespace, case.question.name) == key), posed[0])
-
-
-def _shown(workload: WorkloadFit, own: Sequence[Diagnosis], posed: Posed) -> Sequence[Diagnosis]:
-    """The diagnosis of the first pod that does not fit; of one that would be created, or runs, where all do."""
-    if workload.stop is not None and workload.stop.diagnosis.exit_code:
-        return (workload.stop.diagnosis,)
-    agreeing = [diagnosis for diagnosis in own if bool(diagnosis.exit_code) == bool(workload.verdict.exit_code)]
-    if workload.replaced and not workload.running and not workload.verdict.exit_code:
-        # A node that a pod of the former template leaves is none that the pod gets beside it.
-        given = {placed_pod.node for placed_pod in workload.placed_pods}
-        agreeing = [answer for answer in agreeing if given <= {placement.node for placement in answer.placements}]
-    if agreeing or not (workload.running or workload.replaced):
-        return agreeing
-    from kubectl_dra.fit.existing_pods import pods_of
-
-    there = [pod for pod in pods_of(workload.workload, posed.snapshot) if pod.node_name]
-    if not workload.running:
-        # Those of the former template end for the new ones.
-        after = Cluster(posed.snapshot).ending(there).snapshot
-        diagnosis = diagnose(posed.question, after, posed.settings)
-        return (replace(diagnosis, notes=(AfterRollout(), *diagnosis.notes)),)
-    runs = there[0]
-    return (diagnose(about_pod(runs, posed.snapshot, exists=True), posed.snapshot, posed.settings),)

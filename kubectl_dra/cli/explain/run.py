@@ -17,7 +17,6 @@ from kubectl_dra.cli.explain import RELEASE, SCHEDULER_CONFIG, ExplainFlags, Exp
 from kubectl_dra.cli.explain.questions import (
     Answers,
     Posed,
-    answered,
     asked_targets,
     fleet,
     print_page,
@@ -37,8 +36,10 @@ from kubectl_dra.command import Argv, CommandLine
 from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, FlagValueError, InputError, UsageError
 from kubectl_dra.exit_codes import Verdict
+from kubectl_dra.explain.assumptions import AfterOthers
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.causes.devices_published import NO_SLICES
+from kubectl_dra.explain.causes.not_tried import REFUSED
 from kubectl_dra.explain.causes.pod_does_not_start import NO_ANSWER, NOT_REGISTERED
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.pipeline import diagnose
@@ -146,6 +147,8 @@ def _stands_for(question: Question, stand_in: Picked | MadeFrom | NotMade | Used
 def _answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: ExplainFlags) -> Answers:
     if not flags.manifests:
         return Answers.of(diagnoses)
+    from kubectl_dra.cli.explain.of_workloads import answered
+
     return answered(posed, diagnoses, flags)
 
 
@@ -362,8 +365,8 @@ def _of_everything(flags: ExplainFlags) -> Argv:
 def _print(answers: Answers, flags: ExplainFlags, invocation: Invocation) -> None:
     output = flags.output.value
     stopped = any(workload.stop is not None for workload in answers.workloads)
-    if stopped:
-        alike = len(answers.workloads) == 1 == len(answers.workloads[0].workload.roles)
+    if stopped or any(isinstance(note, AfterOthers) for diagnosis in answers.diagnoses for note in diagnosis.notes):
+        alike = stopped and len(answers.workloads) == 1 == len(answers.workloads[0].workload.roles)
         invocation = invocation._replace(counted=True, alike=alike and len(answers.diagnoses) == 1)
     if output == "text":
         from kubectl_dra.report.blocks import ShellCommand
@@ -377,7 +380,10 @@ def _print(answers: Answers, flags: ExplainFlags, invocation: Invocation) -> Non
             write_blocks(Painter(color=flags.color.value), missing(answers.missing, invocation.where))
             _print_headlines(answers.workloads, flags)
         write_text(answers.diagnoses, flags.color.value, invocation=invocation, full=flags.whole_page)
-        if stopped and not flags.what_if:
+        stops = [each.stop.diagnosis for each in answers.workloads if each.stop is not None]
+        refused_first = any(first.kind in REFUSED for stop in stops for first in stop.findings[:1])
+        # What the API server refuses is mended first: placing all would say it again.
+        if stopped and not flags.what_if and not refused_first:
             following = invocation.where.asks(CommandLine(("kubectl", "dra", "fit", *_flags(flags))))
             write_blocks(Painter(color=flags.color.value), [ShellCommand((following,), "Next")])
         return

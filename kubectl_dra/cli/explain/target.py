@@ -10,7 +10,7 @@ from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Owner, Pod
 from kubectl_dra.cli.kind_words import KINDS, VOLCANO_JOB, WORKLOADS, kind_of
 from kubectl_dra.cli.label_selector import label_selector
-from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot, stand_in
 from kubectl_dra.cluster.workload_pods import belongs_to, workloads_of
 from kubectl_dra.command import CommandLine, kubectl
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
@@ -186,7 +186,8 @@ def _keys(target: TypedTarget, snapshot: Snapshot) -> Iterable[Key]:
     if target.kind in ("pod", "claim", "template"):
         return {"pod": snapshot.pods, "claim": snapshot.claims, "template": snapshot.templates}[target.kind]
     if target.kind:
-        return [(space, target.name) for (space, _), pod in snapshot.pods.items() if _is_meant(pod, target)]
+        pods = [pod for pod in snapshot.pods.values() if _is_meant(pod, target) or _stands_for(pod) == target]
+        return [(pod.metadata.namespace, target.name) for pod in pods]
     made_by = ((pod.metadata.namespace, owner.name) for pod in snapshot.pods.values() for owner in workloads_of(pod))
     return [*snapshot.pods, *snapshot.claims, *made_by]
 
@@ -208,6 +209,12 @@ def has_made(pod: Pod, target: TypedTarget) -> bool:
     return belongs_to(pod, Owner(target.kind, target.name))
 
 
+def _stands_for(pod: Pod) -> TypedTarget | None:
+    """The workload of a manifest for one of whose pods a pod stands; None of other pods."""
+    stands_for = stand_in(pod)
+    return TypedTarget(stands_for.kind, stands_for.name) if stands_for is not None else None
+
+
 def _of_several(target: TypedTarget, namespace: str, snapshot: Snapshot) -> Looked:
     """The pod of a workload, or with labels, that has come least far, and of several the newest."""
     from kubectl_dra.explain.pending_alike import progress_of
@@ -218,6 +225,9 @@ def _of_several(target: TypedTarget, namespace: str, snapshot: Snapshot) -> Look
         volcano = target._replace(kind=VOLCANO_JOB)
         pods = [pod for (space, _), pod in snapshot.pods.items() if space == namespace and _is_meant(pod, volcano)]
     title = f"-l {target.name}" if target.kind == LABELS else f"{_shown(target.kind)} {target.name}"
+    written = [pod for (space, _), pod in snapshot.pods.items() if space == namespace and _stands_for(pod) == target]
+    if not pods and written:
+        return Looked(written[0], NotMade(title))
     if not pods and (pod := would_make(target.kind, target.name, namespace, snapshot)) is not None:
         return Looked(pod, NotMade(title))
     if not pods:
@@ -252,6 +262,10 @@ def _no_pod_hint(target: TypedTarget, namespace: str, snapshot: Snapshot) -> str
         return hint
     if hint := elsewhere(_keys(target, snapshot), target.name):
         return hint
+    written = [each for pod in snapshot.pods.values() if (each := _stands_for(pod)) is not None]
+    if written and (alike := nearest(target.name, sorted({each.name for each in written}))):
+        meant = [each for each in written if each.name == alike[0]]
+        return f"the manifest has {next((each for each in meant if each.kind == target.kind), meant[0])}"
     names = {name for kind, name in _workloads(namespace, snapshot) if kind == target.kind}
     near = nearest(target.name, sorted(names))
     return did_you_mean(near) if near else ""

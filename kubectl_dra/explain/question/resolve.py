@@ -11,7 +11,7 @@ from kubectl_dra.admission.refusal import Refusal
 from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Pod, PodClaim
 from kubectl_dra.cluster.claim_relation import as_made_for, made_for
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import Snapshot, stand_in
 from kubectl_dra.data.messages import AUTOSCALERS
 
 
@@ -61,6 +61,12 @@ class Question(Struct, frozen=True):
     def existing_claims(self) -> list[ResourceClaim]:
         """The claims that entries resolve to, including those that do not exist yet."""
         return [claim_entry.claim for claim_entry in self.claims if claim_entry.claim is not None]
+
+    @property
+    def made_by(self) -> str:
+        """Kind and name of what is going to make the pod; empty where it is there, or is written by itself."""
+        stands_for = stand_in(self.pod) if not self.exists else None
+        return f"{stands_for.kind} {self.namespace}/{stands_for.name}" if stands_for is not None else ""
 
 
 def about_claim(claim: ResourceClaim) -> Question:

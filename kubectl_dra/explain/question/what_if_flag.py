@@ -161,6 +161,11 @@ def asking(question: Question, changes: Sequence[WhatIfChange], environment: Env
     return question
 
 
+def changes_for(question: Question, changes: Sequence[WhatIfChange]) -> tuple[WhatIfChange, ...]:
+    """The changes that concern a question beside others: those of requests none that has no requests."""
+    return tuple(change for change in changes if not change.of_requests or _requests(question))
+
+
 def without_effect(question: Question, changes: Sequence[WhatIfChange]) -> tuple[WhatIfChange, ...]:
     """The changes that ask for what the question asks for already. Raises as ``suppose`` does."""
     own = [change for change in changes if change.of_requests]

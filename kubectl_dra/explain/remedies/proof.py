@@ -56,6 +56,14 @@ class Beside(Struct, frozen=True):
     successor: str = ""
 
 
+class ReplicasThen(NamedTuple):
+    """How many replicas of a workload, of all, fit with a change; ``unit`` is what one is called."""
+
+    fitting: int
+    of: int
+    unit: str
+
+
 class Proof(Struct, frozen=True):
     """A scheduler's attempt with a change: the first node that then accepts the pod, and its claims there.
 
@@ -63,7 +71,7 @@ class Proof(Struct, frozen=True):
     otherwise only the allocation of the claims. ``like`` is the node of which a copy was tried; then ``node`` is
     ``NEW_NODE``. ``request`` is the one that was left out. ``beside`` is what else the pod needs, if anything.
     ``nodes`` are all that accept it, if they were counted; there may be ``more`` of them. ``not_starting`` are those of
-    them on which pods do not start.
+    them on which pods do not start. ``then`` is how many replicas fit with it, where all were placed again.
     """
 
     node: str
@@ -76,6 +84,7 @@ class Proof(Struct, frozen=True):
     nodes: tuple[str, ...] = ()
     more: bool = False
     not_starting: tuple[NotStarting, ...] = ()
+    then: ReplicasThen | None = None
 
     @property
     def enough(self) -> bool:

@@ -1,0 +1,204 @@
+"""What ``explain -f`` says of a workload: as ``fit`` does, how many of its pods fit, and what stops the first that does
+not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from kubectl_dra.cli.explain import ExplainFlags
+from kubectl_dra.cli.explain.questions import Answers, Posed
+from kubectl_dra.cli.live import Progress
+from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.snapshot import Snapshot, stand_in
+from kubectl_dra.exit_codes import Verdict
+from kubectl_dra.explain.assumptions import AfterOthers, AfterRollout, AskedByItself, OneOfItsPods
+from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.question.resolve import about_pod
+from kubectl_dra.explain.unread import if_none
+
+if TYPE_CHECKING:
+    from kubectl_dra.api.pods import Pod
+    from kubectl_dra.fit.result import FitAnswer, FitOptions, WorkloadFit
+    from kubectl_dra.fit.workload import WorkloadPods
+
+
+def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: ExplainFlags) -> Answers:
+    """The diagnoses, where those about pods that workloads of the manifest make are replaced by what comes of all.
+
+    They stay where the question is about a part of the cluster or about changed requests of pods that differ, and where
+    they are open.
+    """
+    alone = Answers.of(diagnoses)
+    manifest = posed[0].manifest if posed else None
+    supposed = [change for each in posed for change in each.settings.supposed]
+    reworded = len(posed) > 1 and any(not change.of_cluster for change in supposed)
+    narrowed = flags.target or flags.labels or reworded or flags.node or flags.request
+    if narrowed or manifest is None:
+        return alone
+    diagnoses = [_noted(diagnosis, posed) for diagnosis in diagnoses]
+    alone = Answers.of(diagnoses)
+    pods = {_key(each): each.question.pod for each in posed if each.question.pod is not None}
+    fitting = [each for each in diagnoses if (each.namespace, each.name) in pods and not each.exit_code]
+    if not manifest.workloads and (len(pods) < 2 or not fitting):
+        return alone
+    # Whether a pod starts is known once all have their nodes.
+    if any(
+        answer.verdict is Verdict.UNDETERMINED
+        and not (answer.not_starting or answer.refused or if_none(answer.unclear))
+        for answer in diagnoses
+    ):
+        return alone
+    from kubectl_dra.fit.result import FitOptions
+
+    open_ = any(answer.verdict is Verdict.UNDETERMINED for answer in diagnoses)
+    # That the first pod of each role can be judged is known, unless something else has to be.
+    options = FitOptions(changes=False) if open_ else FitOptions(only_counts=True)
+    fit_answer = _fitted(posed, manifest, options)
+    if fit_answer is None:
+        return alone
+    shown: list[Diagnosis] = []
+    refused: list[Diagnosis] = []
+    codes: list[int] = []
+    # Workloads of one manifest take devices from one another.
+    by_name = {(each.namespace, each.name): each for each in diagnoses}
+    bare = {
+        (pod.metadata.namespace, pod.metadata.name): workload
+        for workload in fit_answer.workloads
+        if (pod := _bare_pod(workload.workload)) is not None and _says_as_much(workload, by_name)
+    }
+    several = [
+        workload
+        for workload in fit_answer.workloads
+        if workload not in bare.values() and (workload.pods != 1 or workload.exists or len(fit_answer.workloads) > 1)
+    ]
+    of_pods = {
+        (role.pod.metadata.namespace, role.stand_in): workload
+        for workload in several
+        for role in workload.workload.roles
+    }
+    seen: set[int] = set()
+    for diagnosis in diagnoses:
+        workload = of_pods.get((diagnosis.namespace, diagnosis.name))
+        if workload is None:
+            diagnosis = _beside(diagnosis, bare.get((diagnosis.namespace, diagnosis.name)))
+            shown.append(diagnosis)
+            codes.append(diagnosis.exit_code)
+        elif id(workload) not in seen:
+            seen.add(id(workload))
+            missing = workload.workload.namespace in fit_answer.missing_namespaces
+            codes.append(1 if missing else workload.verdict.exit_code)
+            own = [
+                diagnosis for diagnosis in diagnoses if of_pods.get((diagnosis.namespace, diagnosis.name)) is workload
+            ]
+            refused += map(_of_all, own if missing else ())
+            by_itself = len(several) > 1 and not workload.running
+            # One that does not fit is looked at after those before it were placed.
+            shown.extend(
+                _of_all(diagnosis, by_itself and not diagnosis.exit_code)
+                for diagnosis in _shown(workload, own, _of(own[0], posed))
+            )
+    return Answers(shown, several, max(codes, default=0), fit_answer.missing_namespaces, refused)
+
+
+def _bare_pod(workload: WorkloadPods) -> Pod | None:
+    """The pod, where the workload is nothing but one that the manifest has."""
+    return workload.roles[0].pod if not workload.raw and len(workload.roles) == 1 and workload.unit == "pod" else None
+
+
+def _says_as_much(workload: WorkloadFit, diagnoses: Mapping[tuple[str, str], Diagnosis]) -> bool:
+    """Whether the diagnosis of a bare pod, or of what stops it, says what comes of it: no other answer is needed."""
+    pod = workload.workload.roles[0].pod
+    own = diagnoses.get((pod.metadata.namespace, pod.metadata.name))
+    if own is None or own.exit_code:
+        return own is not None
+    return not workload.verdict.exit_code or (workload.stop is not None and bool(workload.stop.diagnosis.exit_code))
+
+
+def _beside(diagnosis: Diagnosis, workload: WorkloadFit | None) -> Diagnosis:
+    """The diagnosis of a bare pod; of one that by itself fits and beside the others does not, why it does not."""
+    if workload is None or diagnosis.exit_code or not workload.verdict.exit_code or workload.stop is None:
+        return diagnosis
+    stopped = workload.stop.diagnosis
+    return replace(stopped, notes=(AfterOthers(), *stopped.notes))
+
+
+def _of_all(diagnosis: Diagnosis, by_itself: bool = False) -> Diagnosis:
+    """The diagnosis of one pod beside the answer about all of its workload; ``by_itself``: beside other workloads."""
+    notes = [note for note in diagnosis.notes if not isinstance(note, OneOfItsPods)]
+    return replace(diagnosis, notes=(*((AskedByItself(),) if by_itself else ()), *notes))
+
+
+def _noted(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Diagnosis:
+    """The diagnosis, with a note where it is about a bare pod that is new, as are others of the manifest."""
+    asked = [case.question for case in posed]
+    pods = [each.pod for each in asked if each.pod is not None and not (each.exists and each.pod.node_name)]
+    bare = [pod.key for pod in pods if stand_in(pod) is None]
+    if len(pods) < 2 or f"{diagnosis.namespace}/{diagnosis.name}" not in bare:
+        return diagnosis
+    return replace(diagnosis, notes=(AskedByItself(), *diagnosis.notes))
+
+
+def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> FitAnswer | None:
+    """What comes of all pods of the workloads; None where there is but one pod, which does not exist yet."""
+    from kubectl_dra.fit.answer import fit
+    from kubectl_dra.fit.job_progress import is_new
+    from kubectl_dra.fit.missing_namespaces import missing_namespaces
+    from kubectl_dra.fit.workload import each_of, without_stand_ins
+
+    snapshot = posed[0].snapshot
+    workloads = each_of(manifest)
+    new = [snapshot.pods[key] for each in posed if not each.question.exists and (key := _key(each)) in snapshot.pods]
+    cluster = Cluster(without_stand_ins(snapshot)).ending(new).snapshot
+    if sum(pods.replicas * pods.size for pods in workloads) == 1 and is_new(workloads[0], cluster):
+        return None
+    # What fits once they exist is worth more than that every pod is refused.
+    missing = missing_namespaces(workloads, cluster)
+    cluster = Cluster(cluster).adding_namespaces(missing).snapshot if missing else cluster
+    with Progress() as progress:
+        answer = fit(workloads, cluster, posed[0].settings, options, progress)
+        if len(workloads) == 1 and answer.workloads[0].stop is not None:
+            from kubectl_dra.fit.counted_fixes import with_counts
+
+            (only,) = answer.workloads
+            stop = answer.workloads[0].stop
+            stopped = with_counts(only, stop.diagnosis, cluster, posed[0].settings, progress)
+            answer = replace(answer, workloads=(replace(only, stop=replace(stop, diagnosis=stopped)),))
+    return replace(answer, missing_namespaces=missing)
+
+
+def _key(posed: Posed) -> tuple[str, str]:
+    return posed.question.namespace, posed.question.name
+
+
+def _of(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Posed:
+    """The question that a diagnosis answers."""
+    key = (diagnosis.namespace, diagnosis.name)
+    return next((case for case in posed if _key(case) == key), posed[0])
+
+
+def _shown(workload: WorkloadFit, own: Sequence[Diagnosis], posed: Posed) -> Sequence[Diagnosis]:
+    """The diagnosis of the first pod that does not fit; of one that would be created, or runs, where all do."""
+    if workload.stop is not None and workload.stop.diagnosis.exit_code:
+        return (workload.stop.diagnosis,)
+    agreeing = [diagnosis for diagnosis in own if bool(diagnosis.exit_code) == bool(workload.verdict.exit_code)]
+    if workload.replaced and not workload.running and not workload.verdict.exit_code:
+        # A node that a pod of the former template leaves is none that the pod gets beside it.
+        given = {placed_pod.node for placed_pod in workload.placed_pods}
+        agreeing = [answer for answer in agreeing if given <= {placement.node for placement in answer.placements}]
+    if agreeing or not (workload.running or workload.replaced):
+        return agreeing
+    from kubectl_dra.fit.existing_pods import pods_of
+
+    there = [pod for pod in pods_of(workload.workload, posed.snapshot) if pod.node_name]
+    if not workload.running:
+        # Those of the former template end for the new ones.
+        after = Cluster(posed.snapshot).ending(there).snapshot
+        diagnosis = diagnose(posed.question, after, posed.settings)
+        return (replace(diagnosis, notes=(AfterRollout(), *diagnosis.notes)),)
+    runs = there[0]
+    return (diagnose(about_pod(runs, posed.snapshot, exists=True), posed.snapshot, posed.settings),)
