@@ -78,7 +78,7 @@ def _main() -> None:
         answer(sys.argv[2:])
     if sys.argv[1:] == ["--version"]:
         from kubectl_dra import __version__
-        from kubectl_dra.console import put
+        from kubectl_dra.safe_output import put
 
         # Where nothing can be written the command line knows what to say.
         with suppress(OSError, AttributeError):

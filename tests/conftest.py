@@ -187,7 +187,7 @@ SLOW = (
     "report/test_explain_text.py",
     "report/test_left_out.py",
     "report/test_lint_reports.py::test_sarif_has_no_more",
-    "report/test_picture.py::test_commands_draw",
+    "report/test_bars.py::test_commands_draw",
     "report/test_remedy_json.py",
     "scheduling/test_gang_placement.py::test_what_cannot",
     "scheduling/test_outcome.py::test_asking",

@@ -41,7 +41,7 @@ LEVELS = {
 BASE = {
     "by_identity": 0,
     "command": 0,
-    "console": 0,
+    "safe_output": 0,
     "errors": 0,
     "exit_codes": 0,
     "layered": 0,
@@ -104,12 +104,12 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 
 RAW = frozenset(("print", "echo", "secho", "buffer", "__stdout__", "__stderr__"))
-EXACT = frozenset(("console.py", "report/paint.py", "report/lint_formats.py", "cli/live.py"))
+EXACT = frozenset(("safe_output.py", "report/color.py", "report/lint_formats.py", "cli/live.py"))
 """Modules that write what they made safe themselves."""
 
 
 def raw_writing(path: Path) -> list[str]:
-    """Where a module writes to the terminal past ``kubectl_dra.console``."""
+    """Where a module writes to the terminal past ``kubectl_dra.safe_output``."""
     name = str(path.relative_to(PACKAGE))
     found = []
     for node in nodes(path):
@@ -139,8 +139,8 @@ def test_a_module_is_short() -> None:
 
 
 def test_output_has_one_way_out() -> None:
-    """Text reaches the terminal through ``console``: ``Painter``, ``tell``, ``put``, ``lines``, ``document``."""
-    assert [place for path in FILES if path.name != "console.py" for place in raw_writing(path)] == []
+    """Text reaches the terminal through ``safe_output``: ``Painter``, ``tell``, ``put``, ``lines``, ``document``."""
+    assert [place for path in FILES if path.name != "safe_output.py" for place in raw_writing(path)] == []
 
 
 def test_every_folder_is_in_a_layer() -> None:

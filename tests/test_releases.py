@@ -91,7 +91,7 @@ PATCHES = {
     "cluster/snapshot.py": "the server's own word",
     "explain/causes/known_defects.py": "a kubelet's, of a defect of kubelets",
     "manifests/charts.py": "what the user names, for helm",
-    "taint/rules.py": "in the sentence, where it is the server's",
+    "taint/device_taint_rules.py": "in the sentence, where it is the server's",
 }
 """Who reads the patch release of a release, and whose it is."""
 

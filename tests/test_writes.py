@@ -16,7 +16,7 @@ WRITERS: Final = {
     "manifests/charts.py": "a temporary copy of a chart, to be rendered",
     "migrate/charts/run.py": "the temporary folder of that copy",
     "migrate/charts/workshop.py": "a temporary copy of a chart, to be changed",
-    "console.py": "/dev/null, in place of a closed stream",
+    "safe_output.py": "/dev/null, in place of a closed stream",
 }
 CALLS: Final = re.compile(
     r"(?<!\bformatter)\.write_(?:text|bytes)\(|open\([^)\n]*[\"'](?:[wax]b?\+?|[wax]t)[\"']|\bos\.(?:replace|rename|link|symlink|open)\("

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.errors import EvaluationError as EvaluationError
     from kubectl_dra.cel.errors import InternalError as InternalError
     from kubectl_dra.cel.errors import Issue as Issue
-    from kubectl_dra.cel.observers import TraceEntry as TraceEntry
     from kubectl_dra.cel.program import Program as Program
     from kubectl_dra.cel.program import compile_expression as compile_expression
+    from kubectl_dra.cel.runtime_cost import TraceEntry as TraceEntry
 
 _HOMES = {
     **dict.fromkeys(
@@ -30,7 +30,7 @@ _HOMES = {
     **dict.fromkeys(("Program", "compile_expression"), "program"),
     "DeviceInput": "device",
     "Environment": "environment",
-    "TraceEntry": "observers",
+    "TraceEntry": "runtime_cost",
 }
 __all__ = list(_HOMES)
 

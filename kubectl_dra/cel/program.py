@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.closures.calls import Closure
     from kubectl_dra.cel.columns import Column, DeviceTable, KeyAnswer, Part
     from kubectl_dra.cel.environment import Environment
-    from kubectl_dra.cel.observers import TraceEntry
+    from kubectl_dra.cel.runtime_cost import TraceEntry
 
 _UNSET: Any = object()
 
@@ -256,7 +256,7 @@ class Program:
 
     def actual_cost(self, value: Value) -> tuple[Value, int]:
         """The value and the cost of computing it. Raises EvaluationError, also above the cost limit."""
-        from kubectl_dra.cel.observers import CostMeter
+        from kubectl_dra.cel.runtime_cost import CostMeter
 
         if self._metered is None:
             meter = CostMeter()
@@ -296,13 +296,13 @@ class Program:
 
         Raises EvaluationError only if the device itself cannot be converted.
         """
-        from kubectl_dra.cel.observers import Recording, entries
+        from kubectl_dra.cel.runtime_cost import Recording, entries
 
         value = device_value(device, self.environment.converts_lists())
         recording = Recording()
         meter = None
         if self.max_cost > MAX_EXPRESSION_COST:
-            from kubectl_dra.cel.observers import CostMeter
+            from kubectl_dra.cel.runtime_cost import CostMeter
 
             meter = CostMeter()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from kubectl_dra.errors import UsageError
 from kubectl_dra.lint.accepted import Found, PlacedFinding, read, without_known, write
-from kubectl_dra.report.paint import tell
+from kubectl_dra.report.color import tell
 from kubectl_dra.text import amount
 
 

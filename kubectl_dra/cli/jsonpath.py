@@ -40,9 +40,9 @@ def printed(template: str, run: Callable[[], int]) -> int:
     """
     from msgspec import DecodeError, json
 
-    from kubectl_dra.console import put
     from kubectl_dra.report.jsonpath import filled
     from kubectl_dra.report.jsonpath import template as parsed
+    from kubectl_dra.safe_output import put
 
     if not template:
         raise UsageError("-o jsonpath needs a template: -o jsonpath='{.items[*].name}'")

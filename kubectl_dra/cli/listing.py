@@ -12,7 +12,7 @@ from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CURRENT, ClusterFlags
 from kubectl_dra.explain.phrase import Words
-from kubectl_dra.report.paint import Painter, tell
+from kubectl_dra.report.color import Painter, tell
 from kubectl_dra.report.phrases import commands_of, sentences
 
 Listed = TypeVar("Listed")

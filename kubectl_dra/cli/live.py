@@ -15,13 +15,13 @@ from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli.command_line import Reading
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.console import CLEAR_LINE, clear_screen, exact, one_line, put
 from kubectl_dra.errors import ClusterError, UsageError
-from kubectl_dra.report.paint import limit_of, tell
+from kubectl_dra.report.color import limit_of, tell
+from kubectl_dra.safe_output import CLEAR_LINE, clear_screen, exact, one_line, put
 from kubectl_dra.text import whole_number
 
 if TYPE_CHECKING:
-    from kubectl_dra.cluster.kubeconfig import ConnectionOptions
+    from kubectl_dra.cluster.connection import ConnectionOptions
     from kubectl_dra.cluster.pointed_objects import Pointer
 
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
@@ -138,8 +138,8 @@ def _scope(pointer: Pointer) -> tuple[str | Pointer, bool]:
 
 def connection_options(connection: ConnectionFlags, namespace: str) -> ConnectionOptions:
     """The connection flags as the cluster layer takes them."""
+    from kubectl_dra.cluster.connection import ConnectionOptions
     from kubectl_dra.cluster.credential_plugins import listeners
-    from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 
     listeners[:] = [_plugin_said]
     given = asdict(connection)

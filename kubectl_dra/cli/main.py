@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 import typer
 from typer.main import get_command
 
-from kubectl_dra.console import install, lines, put
 from kubectl_dra.errors import DraError, NoDRA, UndeterminedError, UsageError
 from kubectl_dra.exit_codes import EXIT_ERROR, EXIT_NO, EXIT_UNDETERMINED
+from kubectl_dra.safe_output import install, lines, put
 
 TIMES: Final = 1
 """From this level on: versions, and how long it took."""
@@ -339,7 +339,7 @@ def _code(code: object) -> int:
 
 
 def _answer(sentence: str, code: int) -> int:
-    from kubectl_dra.report.paint import tell
+    from kubectl_dra.report.color import tell
 
     sys.stdout.flush()
     tell(sentence)
@@ -347,7 +347,7 @@ def _answer(sentence: str, code: int) -> int:
 
 
 def _fail(message: str, code: int, more: Sequence[str] = ()) -> int:
-    from kubectl_dra.report.paint import tell
+    from kubectl_dra.report.color import tell
 
     # What cannot be written any more is no reason to end without the message.
     with suppress(OSError, ValueError):

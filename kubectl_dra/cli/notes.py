@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kubectl_dra.cluster.time_read import Moment
-from kubectl_dra.report.paint import tell
+from kubectl_dra.report.color import tell
 
 _MOST: Final = 10
 

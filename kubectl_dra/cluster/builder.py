@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from msgspec import json
 
-from kubectl_dra.api.codec import VERSIONS, Mismatch, decoded, mismatch, reshaped, struct_mismatch
+from kubectl_dra.api.codec import Mismatch, decoded, mismatch, struct_mismatch
+from kubectl_dra.api.conversion import VERSIONS, reshaped
 from kubectl_dra.api.meta import EMPTY, ObjectMeta, title
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.api.pods import Pod
@@ -66,11 +67,10 @@ class SnapshotBuilder:
         reader: Reader | None = None,
         only: str = "",
     ) -> None:
-        """``workloads``: the objects are manifests. A Deployment, Job and so on stands for one pod per
-        template, and all are also kept as written.
-
-        ``compact``: devices that look alike are shared (see ``Snapshot.individual``). A ``reader`` shares what several
-        builders read. ``only``: objects of another namespace than this are an error, as for kubectl.
+        """``workloads``: the objects are manifests. A Deployment, Job and so on stands for one pod per template, and
+        all are also kept as written. ``compact``: devices that look alike are shared (see ``Snapshot.individual``). A
+        ``reader`` shares what several builders read. ``only``: objects of another namespace than this are an error, as
+        for kubectl.
         """
         self._namespace, self._only = namespace, only
         self._workloads = workloads

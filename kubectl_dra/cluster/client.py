@@ -13,8 +13,8 @@ from urllib.parse import quote, urlencode
 
 from msgspec import json
 
+from kubectl_dra.cluster.connection import Connection
 from kubectl_dra.cluster.http_connection import Failure, TransportError
-from kubectl_dra.cluster.kubeconfig import Connection
 from kubectl_dra.cluster.reader import Page, page, whole
 from kubectl_dra.cluster.snapshot import Progress
 from kubectl_dra.cluster.transport import LARGEST_ANSWER, Reply, Stream, Transport

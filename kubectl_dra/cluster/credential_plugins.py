@@ -17,9 +17,9 @@ from typing import IO, Any, Final, NamedTuple
 
 from msgspec import to_builtins
 
-from kubectl_dra.cluster.kubeconfig_file import ClusterEntry, ExecPlugin, UserEntry
-from kubectl_dra.console import conceal
+from kubectl_dra.cluster.kubeconfig import ClusterEntry, ExecPlugin, UserEntry
 from kubectl_dra.errors import ClusterError
+from kubectl_dra.safe_output import conceal
 
 _VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 _CLUSTER_EXTENSION: Final = "client.authentication.k8s.io/exec"

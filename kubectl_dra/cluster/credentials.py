@@ -16,10 +16,10 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from kubectl_dra.cluster.credential_plugins import ExecCredential, authorization, run_plugin
 from kubectl_dra.cluster.http_connection import Endpoint
-from kubectl_dra.cluster.kubeconfig_file import ClusterEntry, ExecPlugin, UserEntry
+from kubectl_dra.cluster.kubeconfig import ClusterEntry, ExecPlugin, UserEntry
 from kubectl_dra.cluster.proxies import proxy_for
-from kubectl_dra.console import conceal
 from kubectl_dra.errors import ClusterError, InputError
+from kubectl_dra.safe_output import conceal
 
 Authorization = Callable[[], str]
 """The header's value for the next request; empty for none. Raises ClusterError."""

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import Struct, ValidationError, convert, field
 
-from kubectl_dra.api.codec import VERSIONS
+from kubectl_dra.api.conversion import VERSIONS
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.api.releases import GROUP, PLURALS
 from kubectl_dra.cluster.client import Answered, Client

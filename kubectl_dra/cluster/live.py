@@ -15,6 +15,7 @@ from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered, Client, segment
+from kubectl_dra.cluster.connection import ConnectionOptions, connect
 from kubectl_dra.cluster.discovery import ServedKinds, discover
 from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.kinds import (
@@ -25,7 +26,6 @@ from kubectl_dra.cluster.kinds import (
     neighbour_root,
     resource_of,
 )
-from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
 from kubectl_dra.cluster.reader import Page, page
 from kubectl_dra.cluster.snapshot import (
     DRA_KINDS,

@@ -8,8 +8,8 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import unquote, urlsplit
 
 from kubectl_dra.cluster.http_connection import SOCKS
-from kubectl_dra.console import conceal
 from kubectl_dra.errors import ClusterError
+from kubectl_dra.safe_output import conceal
 
 
 def proxy_for(written: str, scheme: str, host: str, port: int) -> str:

@@ -114,7 +114,7 @@ def _of_new_nodes(analysis: Analysis) -> Iterator[Words]:
     """What an autoscaler makes of nodes that are only supposed, and what is assumed of them."""
     settings = analysis.settings
     if settings.new_nodes:
-        from kubectl_dra.explain.autoscaling import autoscaler_notes, taints_left_out
+        from kubectl_dra.explain.autoscaler_limits import autoscaler_notes, taints_left_out
         from kubectl_dra.explain.question.with_node_flag import assumed_of, filled_in
 
         # The scheduler may take a node that was there.

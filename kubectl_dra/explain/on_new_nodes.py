@@ -13,7 +13,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.cause_kinds import CauseKind, Family
 from kubectl_dra.explain.causes.driver_unhealthy import UNHEALTHY
-from kubectl_dra.explain.causes.more_nodes import NO_SCALE_UP
+from kubectl_dra.explain.causes.scale_up import NO_SCALE_UP
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.new_node_conditions import PUBLISHES_NOTHING, broken_everywhere, conditions, unknown_labels
 from kubectl_dra.explain.node_reasons import Refused

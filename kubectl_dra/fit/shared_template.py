@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from kubectl_dra.api.claims import ResourceClaimTemplate
-from kubectl_dra.api.codec import ConversionError, claim_spec_from_v1, reshaped
+from kubectl_dra.api.conversion import ConversionError, claim_spec_from_v1, reshaped
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cluster.kinds import is_namespaced
 from kubectl_dra.cluster.snapshot import Key

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from kubectl_dra.api.codec import VERSIONS, ConversionError, mismatch, reshaped
+from kubectl_dra.api.codec import mismatch
+from kubectl_dra.api.conversion import VERSIONS, ConversionError, reshaped
 from kubectl_dra.api.dra_fields import KINDS
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES
 from kubectl_dra.api.releases import GROUP, Release

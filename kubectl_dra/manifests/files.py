@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kubectl_dra.console import one_line
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.source import Source
+from kubectl_dra.safe_output import one_line
 
 
 class Rewritten(NamedTuple):

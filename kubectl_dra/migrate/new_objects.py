@@ -10,7 +10,7 @@ from collections.abc import Collection, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from kubectl_dra.api.codec import from_v1
+from kubectl_dra.api.conversion import from_v1
 from kubectl_dra.api.limits import MAX_LABEL
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.schema import FieldPath

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Final, NamedTuple
 
 from kubectl_dra.command import LIVE
-from kubectl_dra.console import lines
 from kubectl_dra.report import blocks
-from kubectl_dra.report.paint import PROSE_WIDTH, Painter, linked, wrap
+from kubectl_dra.report.color import PROSE_WIDTH, Painter, linked, wrap
 from kubectl_dra.report.phrases import folded
+from kubectl_dra.safe_output import lines
 from kubectl_dra.text import page_of_cause
 
 LINES: Final = 15

@@ -11,9 +11,9 @@ from kubectl_dra.explain.causes.compute_domain import lack, step
 from kubectl_dra.neighbours.compute_domains import DomainNode, DomainState, MissingLink
 from kubectl_dra.report.blocks import Answer, Block, Items, Section, TableBlock, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.color import Painter
 from kubectl_dra.report.explain_commands import Invocation
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, key_json, object_json
-from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import commands_json
 from kubectl_dra.report.table import EMPTY

@@ -10,18 +10,18 @@ from typing import Any, Final, NamedTuple, TextIO
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.command import CommandLine
-from kubectl_dra.console import lines
 from kubectl_dra.explain.devices.alike_devices import AlikeDevices, Tally, names_of
 from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState, identifying, model_of
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.phrase import with_owner, with_since
+from kubectl_dra.report.bars import PICTURE, STATE_STYLES, legend, with_bars, write_bars
 from kubectl_dra.report.blocks import Answer, Section, ShellCommand, TableBlock, prose
 from kubectl_dra.report.blocks_text import MAX_COLOURED, write_blocks
-from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.color import Painter
 from kubectl_dra.report.phrases import compressed, reason, written
-from kubectl_dra.report.picture import PICTURE, STATE_STYLES, with_bars, write_bars
-from kubectl_dra.report.table import EMPTY, NarrowedTable, fitted, legend, nameless, narrowed, owned_by, width_of
+from kubectl_dra.report.table import EMPTY, NarrowedTable, fitted, nameless, narrowed, owned_by, width_of
+from kubectl_dra.safe_output import lines
 from kubectl_dra.taint import times
 from kubectl_dra.text import amount, listed, some
 from kubectl_dra.usage.claim_use import ClaimUse

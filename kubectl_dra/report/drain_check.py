@@ -17,11 +17,12 @@ from kubectl_dra.explain.driver_repair import labelling, repair
 from kubectl_dra.explain.driver_words import at_fault, why
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.color import Painter
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json
-from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import compressed, written
 from kubectl_dra.report.remedy_json import commands_json
-from kubectl_dra.report.table import EMPTY, gap_json
+from kubectl_dra.report.structured import gap_json
+from kubectl_dra.report.table import EMPTY
 from kubectl_dra.text import amount, some
 
 _SAID: Final = {

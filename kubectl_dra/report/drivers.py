@@ -19,15 +19,16 @@ from kubectl_dra.drivers.health import DaemonState, DriverPod, DriverState, Node
 from kubectl_dra.explain.diagnosis import Remedy
 from kubectl_dra.explain.driver_repair import remedy
 from kubectl_dra.explain.driver_words import concern_words, next_look, tainted_words, why
+from kubectl_dra.report.bars import write_matrix
 from kubectl_dra.report.blocks import Answer, TableBlock, Tone, shell
 from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.color import Painter
 from kubectl_dra.report.explain_commands import Invocation, command
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, object_json, owner_json, taint_json
-from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
-from kubectl_dra.report.picture import write_matrix
 from kubectl_dra.report.remedy_json import commands_json
-from kubectl_dra.report.table import EMPTY, gap_json
+from kubectl_dra.report.structured import gap_json
+from kubectl_dra.report.table import EMPTY
 from kubectl_dra.taint import times
 from kubectl_dra.text import amount, some
 

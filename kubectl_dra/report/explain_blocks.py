@@ -104,7 +104,7 @@ def write_text(
 ) -> None:
     """Writes diagnoses, an empty line between two; ``full``: with all that supports them."""
     from kubectl_dra.report.blocks_text import write_blocks, write_brief
-    from kubectl_dra.report.paint import Painter
+    from kubectl_dra.report.color import Painter
 
     out = Painter(stream, color)
     for index, diagnosis in enumerate(diagnoses):

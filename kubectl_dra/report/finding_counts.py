@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.color import Painter
 from kubectl_dra.report.table import fitted
 from kubectl_dra.text import amount, some
 

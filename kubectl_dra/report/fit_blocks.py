@@ -9,6 +9,7 @@ from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.cause_kinds import Family
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.fit.result import FitAnswer, More, OneMoreNode, WorkloadFit
+from kubectl_dra.report.bars import Share, write_shares
 from kubectl_dra.report.blocks import (
     Answer,
     Block,
@@ -42,12 +43,11 @@ from kubectl_dra.report.fit_words import (
     with_node,
 )
 from kubectl_dra.report.phrases import MAX_VIEW, assumed, commands_of, names_of_devices, sentences, written
-from kubectl_dra.report.picture import Share, write_shares
 from kubectl_dra.text import amount, some
 
 if TYPE_CHECKING:
+    from kubectl_dra.report.color import Painter
     from kubectl_dra.report.html.page import PageOrigin
-    from kubectl_dra.report.paint import Painter
 
 MAX_PLACES: Final = 3
 MAX_DEVICES: Final = 8
@@ -70,7 +70,7 @@ def write_fit(
 ) -> None:
     """Writes the answer, on fifteen lines if it is about one workload; ``full``: with all that supports it."""
     from kubectl_dra.report.blocks_text import LINES, write_blocks, write_command
-    from kubectl_dra.report.paint import PROSE_WIDTH, Painter, wrap
+    from kubectl_dra.report.color import PROSE_WIDTH, Painter, wrap
 
     out = Painter(color=color)
     write_blocks(out, missing(answer.missing_namespaces, invocation.where))
@@ -118,7 +118,7 @@ def write_fit(
 def _length(blocks: Sequence[Block], out: Painter) -> int:
     """Number of lines that the blocks take where they are written to."""
     from kubectl_dra.report.blocks_text import write_blocks
-    from kubectl_dra.report.paint import Painter, Sheet
+    from kubectl_dra.report.color import Painter, Sheet
 
     tried = Painter(Sheet(out.width), color="never")
     write_blocks(tried, blocks)

@@ -14,14 +14,14 @@ from xml.sax.saxutils import escape, quoteattr
 
 from kubectl_dra import __version__
 from kubectl_dra.api.releases import Release
-from kubectl_dra.console import exact, one_line, visible
 from kubectl_dra.lint.finding import SEVERITIES, LocatedFinding, Report
 from kubectl_dra.lint.fixes import Replacement
 from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lint.upgrade import Upgrade, gate_changes
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.report.lint_text import summary
-from kubectl_dra.report.table import gap_json, json_text
+from kubectl_dra.report.structured import gap_json, json_text
+from kubectl_dra.safe_output import exact, one_line, visible
 from kubectl_dra.text import page_of
 
 

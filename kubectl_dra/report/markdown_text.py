@@ -6,8 +6,8 @@ import re
 from typing import Any, Final, TextIO
 
 from kubectl_dra.explain.cause_kinds import CauseKind
+from kubectl_dra.report.color import Painter
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
-from kubectl_dra.report.paint import Painter
 from kubectl_dra.text import page_of_cause
 
 _LEAD: Final = re.compile(r"(?:[-*>]|\d+\.) ")

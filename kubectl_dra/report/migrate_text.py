@@ -16,9 +16,9 @@ from kubectl_dra.manifests.inputs import is_file
 from kubectl_dra.migrate.codes import PAGES
 from kubectl_dra.migrate.landing import SHOWN, changed_total
 from kubectl_dra.migrate.model import ClusterHas, LandingComparison, MigratedFile, MigrationReport, Remark, Sort
+from kubectl_dra.report.color import Painter
 from kubectl_dra.report.explain_words import reason
 from kubectl_dra.report.finding_counts import FindingCount, write_counts
-from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, join, out_of, some
 

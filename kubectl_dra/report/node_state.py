@@ -20,12 +20,12 @@ from kubectl_dra.explain.node_state import HeldHere, NodeAnswer
 from kubectl_dra.explain.phrase import with_owner
 from kubectl_dra.report.blocks import Answer, Block, Items, Section, TableBlock, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.color import Painter
 from kubectl_dra.report.devices_json import taint_of
 from kubectl_dra.report.explain_commands import Invocation, command, making
 from kubectl_dra.report.explain_json import items_json
 from kubectl_dra.report.explain_words import fix, parts
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, object_json
-from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import commands_of, compressed, sentences, written
 from kubectl_dra.report.remedy_json import commands_json, unread_json
 from kubectl_dra.report.table import EMPTY, UNKNOWN

@@ -13,9 +13,9 @@ from kubectl_dra.explain.overview import Alike, Overview
 from kubectl_dra.explain.virtual_machines import remedy
 from kubectl_dra.report.blocks import noted, shell
 from kubectl_dra.report.blocks_text import LINES, write_blocks, write_command
+from kubectl_dra.report.color import Painter
 from kubectl_dra.report.explain_commands import Invocation, command
 from kubectl_dra.report.explain_words import is_stuck, overview_answer, reason
-from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import commands_of, sentences, written
 from kubectl_dra.report.table import aligned, fitted
 from kubectl_dra.report.virtual_machine import cells_of

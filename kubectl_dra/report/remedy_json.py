@@ -29,7 +29,7 @@ from kubectl_dra.report.json_shapes import (
     pool_json,
 )
 from kubectl_dra.report.phrases import commands_of, fields_of, template_of, written
-from kubectl_dra.report.table import gap_json
+from kubectl_dra.report.structured import gap_json
 
 # A fact as data: its words, and the objects, devices and numbers that they are made of; and what was not read.
 

@@ -17,11 +17,11 @@ from kubectl_dra.fit.sharing import MAX_CONSUMERS, SharingNeed, SharingWay, Writ
 from kubectl_dra.fit.sharing_amounts import Amount
 from kubectl_dra.report.blocks import Block, ShellCommand, TableBlock, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks, write_command
+from kubectl_dra.report.color import Painter, tell
 from kubectl_dra.report.explain_commands import Invocation
 from kubectl_dra.report.fit_stop_words import fix_commands, own_fix, stop
 from kubectl_dra.report.fit_words import missing
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, object_json
-from kubectl_dra.report.paint import Painter, tell
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import commands_json, unread_json
 from kubectl_dra.report.table import EMPTY

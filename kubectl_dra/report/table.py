@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kubectl_dra.console import is_hidden, one_line
-from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.unread import not_read
-from kubectl_dra.report.paint import wrap
+from kubectl_dra.report.color import wrap
+from kubectl_dra.safe_output import one_line
 
 if TYPE_CHECKING:
     from kubectl_dra.api.pods import Owner
-    from kubectl_dra.cluster.snapshot import Gap
     from kubectl_dra.explain.phrase import Words
 
 GAP = "   "
@@ -164,98 +161,6 @@ def _below(named: Sequence[str], limit: int) -> list[str]:
             first, *rest = wrap(_NEXT_NAME.sub(", ", text), limit - len(INDENT) - 2)
             out += [INDENT + first, *(f"{INDENT}  {line}" for line in rest)]
     return out
-
-
-# A result for machines, as JSON or YAML.
-
-
-def write(report: Mapping[str, Any], output: str, stream: TextIO, exit_code: int) -> None:
-    """Write a report as ``json`` or ``yaml``, with the exit code of the command, which a pipe swallows."""
-    result = with_exit_code(report, exit_code)
-    if output == "json":
-        stream.write(json_text(result))
-        return
-    stream.write(yaml_text(result))
-
-
-def with_exit_code(report: Mapping[str, Any], exit_code: int) -> dict[str, Any]:
-    """A report with the exit code after its version and kind."""
-    head = {"schemaVersion": report["schemaVersion"], "kind": report["kind"], "exitCode": exit_code}
-    return {**head, **{key: value for key, value in report.items() if key not in head}}
-
-
-def json_text(result: Mapping[str, Any]) -> str:
-    """The result as indented JSON, ending in a newline. Much faster than the standard library on large results."""
-    from msgspec import json
-
-    try:
-        return json.format(json.encode(result), indent=2).decode() + "\n"
-    except (OverflowError, TypeError, UnicodeError):
-        # Whole numbers beyond 64 bits, and what no text can hold.
-        from json import dumps
-
-        return dumps(result, indent=2, ensure_ascii=False) + "\n"
-
-
-def yaml_text(result: Mapping[str, Any]) -> str:
-    """The result as YAML. Text that holds hidden characters is quoted, so that they can be written as escapes."""
-    import yaml
-
-    class Dumper(yaml.SafeDumper):
-        pass
-
-    def text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
-        if not is_hidden(value):
-            return dumper.represent_str(value)
-        readable = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return dumper.represent_scalar("tag:yaml.org,2002:str", readable, style='"')
-
-    Dumper.add_representer(str, text)
-    return yaml.dump(dict(result), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110)
-
-
-def gap_json(gap: Gap) -> dict[str, Any]:
-    """A kind that was not read whole: why, and the permission that is missing."""
-    out: dict[str, Any] = {"kind": gap.kind, "reason": gap.reason}
-    more = (("namespace", gap.namespace), ("readNamespace", gap.read_in), ("detail", gap.detail))
-    out.update({name: value for name, value in more if value})
-    if gap.permission is not None:
-        out["permission"] = gap.permission._asdict()
-    return out
-
-
-# Devices as a row of marks, one each or in proportion: a picture that needs no colour and no more than ASCII.
-
-MARKS: Final = {
-    DeviceState.FREE: "o",
-    DeviceState.SHARED: "+",
-    DeviceState.HELD: "#",
-    DeviceState.TAINTED: "!",
-    DeviceState.BLOCKED: ":",
-    DeviceState.UNSERVED: "/",
-    DeviceState.UNUSABLE: "x",
-    DeviceState.UNKNOWN: "?",
-}
-CELLS: Final = 40
-"""Room for the marks of one row."""
-
-
-def bar(states: Sequence[DeviceState], cells: int = CELLS) -> str:
-    """A mark for each device, in their order; of more devices than ``cells``, each state has its share."""
-    if len(states) <= cells:
-        return "".join(MARKS[state] for state in states)
-    counts = Counter(states)
-    # Whatever occurs has a mark, however rare it is; the most frequent one takes what is left.
-    most = max(counts, key=lambda state: counts[state])
-    shares = {state: max(1, count * cells // len(states)) for state, count in counts.items()}
-    shares[most] += cells - sum(shares.values())
-    return "".join(MARKS[state] * shares[state] for state in DeviceState if state in shares)
-
-
-def legend(states: Iterable[DeviceState]) -> str:
-    """What the marks mean, of the states that occur."""
-    present = {*states}
-    return "  ".join(f"{MARKS[state]} {state}" for state in DeviceState if state in present)
 
 
 def owned_by(owner: Owner | None, nobody: str = EMPTY) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.color import Painter
 from kubectl_dra.taint.replacements import ReplacementPod
 from kubectl_dra.text import some
 

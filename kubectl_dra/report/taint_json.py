@@ -7,12 +7,12 @@ from typing import Any
 
 from kubectl_dra.report.devices_json import holder_json
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, object_json, owner_json, taint_json
-from kubectl_dra.report.table import gap_json, yaml_text
+from kubectl_dra.report.structured import gap_json, yaml_text
 from kubectl_dra.report.taint_text import not_seen
 from kubectl_dra.taint.blast_radius import ClaimHit, ClassLeft, PodHit, Radius
+from kubectl_dra.taint.device_taint_rules import REFUSED
 from kubectl_dra.taint.listing import TaintLine
 from kubectl_dra.taint.result import RuleDone, Staying, Tainted, Untainted
-from kubectl_dra.taint.rules import REFUSED
 
 
 def tainted_json(result: Tainted) -> dict[str, Any]:

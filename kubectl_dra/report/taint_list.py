@@ -8,16 +8,16 @@ from datetime import datetime
 from typing import Any, Final, TextIO
 
 from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine, deleting
-from kubectl_dra.console import lines as names
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
-from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.color import Painter
 from kubectl_dra.report.phrases import compressed
 from kubectl_dra.report.table import EMPTY
+from kubectl_dra.safe_output import lines as names
 from kubectl_dra.taint import times
+from kubectl_dra.taint.device_taint_rules import RESOURCE
 from kubectl_dra.taint.listing import DRIVER, TaintLine
 from kubectl_dra.taint.result import untainting
-from kubectl_dra.taint.rules import RESOURCE
 from kubectl_dra.text import amount, some
 
 _LIST = ("DEVICE", "TAINT", "OWNER", "REASON", "TICKET", "AGE", "EXPIRES", "PODS")

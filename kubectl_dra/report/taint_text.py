@@ -10,19 +10,19 @@ from kubectl_dra.api.claims import Consumer
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Gap
 from kubectl_dra.command import ClusterFlags, CommandLine, kubectl
-from kubectl_dra.console import lines as names
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.color import Painter
 from kubectl_dra.report.devices import held_by
-from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import devices_named, written
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.report.taint_forecast import replaced
+from kubectl_dra.safe_output import lines as names
 from kubectl_dra.taint import times
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClassLeft, PodHit, Radius, worse
+from kubectl_dra.taint.device_taint_rules import REFUSED, RESOURCE, RULES, UNCHANGED, DesiredRule, RuleStage
 from kubectl_dra.taint.result import ABSENT, REMOVED, SKIPPED, RuleDone, RuleRemoved, Tainted, Untainted, untainting
-from kubectl_dra.taint.rules import REFUSED, RESOURCE, RULES, UNCHANGED, DesiredRule, RuleStage
 from kubectl_dra.taint.targets import Target
 from kubectl_dra.text import amount, are, some
 

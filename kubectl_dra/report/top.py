@@ -12,13 +12,13 @@ from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine
 from kubectl_dra.explain.devices.capacity_left import CapacityRoom
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.unread import not_read
+from kubectl_dra.report.bars import PICTURE, legend, with_bars
 from kubectl_dra.report.blocks import TableBlock
 from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.color import Painter
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
-from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.picture import PICTURE, with_bars
 from kubectl_dra.report.remedy_json import notes_json, unread_json
-from kubectl_dra.report.table import EMPTY, UNKNOWN, legend, nameless, narrowed, owned_by
+from kubectl_dra.report.table import EMPTY, UNKNOWN, nameless, narrowed, owned_by
 from kubectl_dra.taint import times
 from kubectl_dra.text import amount
 from kubectl_dra.usage.choices import UseBy

@@ -12,8 +12,8 @@ from kubectl_dra.explain.virtual_machines import remedy, without_pod
 from kubectl_dra.neighbours.no_pod import UnmadeLauncher
 from kubectl_dra.report.blocks import Answer, Block, Items, Section, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
+from kubectl_dra.report.color import Painter
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, object_json
-from kubectl_dra.report.paint import Painter
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import commands_json
 from kubectl_dra.report.table import EMPTY

@@ -17,7 +17,7 @@ from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.writer import Conflict, Writer
 from kubectl_dra.errors import ClusterError
 from kubectl_dra.taint import times
-from kubectl_dra.taint.rules import (
+from kubectl_dra.taint.device_taint_rules import (
     CHANGED,
     CREATED,
     UNCHANGED,

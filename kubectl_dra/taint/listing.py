@@ -15,7 +15,16 @@ from kubectl_dra.cluster.claim_relation import consumers_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.taint import times
-from kubectl_dra.taint.rules import EXPIRES, HARDWARE, NEXT_AT, NEXT_EFFECT, REASON, TICKET, is_ours, only_device
+from kubectl_dra.taint.device_taint_rules import (
+    EXPIRES,
+    HARDWARE,
+    NEXT_AT,
+    NEXT_EFFECT,
+    REASON,
+    TICKET,
+    is_ours,
+    only_device,
+)
 
 DRIVER: Final = "driver"
 RULE: Final = "rule"

@@ -27,7 +27,7 @@ from kubectl_dra.explain.shapes import Shapes
 from kubectl_dra.scheduling.node_equivalence import judge_at_once
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.taint import times
-from kubectl_dra.taint.rules import DesiredRule
+from kubectl_dra.taint.device_taint_rules import DesiredRule
 
 _MANY_NODES: Final = 100
 """With at least this many nodes, selectors are evaluated for all devices at once."""

@@ -15,7 +15,7 @@ from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import ServerAnswer
 from kubectl_dra.taint.blast_radius import Radius
-from kubectl_dra.taint.rules import EXPIRES, DesiredRule, RuleStage, is_ours, only_device, stage_of
+from kubectl_dra.taint.device_taint_rules import EXPIRES, DesiredRule, RuleStage, is_ours, only_device, stage_of
 from kubectl_dra.taint.targets import Target
 from kubectl_dra.taint.typed import Removal
 from kubectl_dra.taint.wait_until_drained import Blocker

@@ -13,10 +13,10 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Static
 
-from kubectl_dra.console import one_line
 from kubectl_dra.errors import DraError
 from kubectl_dra.explain.overview import Overview
 from kubectl_dra.report.phrases import written
+from kubectl_dra.safe_output import one_line
 from kubectl_dra.text import nearest
 from kubectl_dra.ui import commands, key_help
 from kubectl_dra.ui.pages import Prompt, ScreenPage, TextPage, known, page_of

@@ -16,7 +16,6 @@ from textual.widgets import Input, Static
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.command import CommandLine
-from kubectl_dra.console import one_line
 from kubectl_dra.errors import DraError, InputError
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.overview import Overview
@@ -26,10 +25,11 @@ from kubectl_dra.explain.question.resolve import about_claim, about_pod
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, parse, suppose
 from kubectl_dra.explain.rivals import with_rivals
 from kubectl_dra.explain.would_start import judged_by_start
+from kubectl_dra.report.color import Painter, Sheet
 from kubectl_dra.report.devices import write_device
 from kubectl_dra.report.explain_blocks import blocks_of, write_text
 from kubectl_dra.report.explain_commands import Invocation
-from kubectl_dra.report.paint import Painter, Sheet
+from kubectl_dra.safe_output import one_line
 from kubectl_dra.ui import key_help
 from kubectl_dra.ui.commands import of_answer
 from kubectl_dra.ui.key_help import ScreenHost

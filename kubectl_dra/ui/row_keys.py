@@ -12,9 +12,9 @@ from textual.binding import Binding, BindingType
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.command import CommandLine
-from kubectl_dra.console import one_line
 from kubectl_dra.errors import DraError
 from kubectl_dra.explain.overview import Overview
+from kubectl_dra.safe_output import one_line
 from kubectl_dra.ui import commands, key_help
 from kubectl_dra.ui.pages import DevicePage, ExplainPage, ScreenPage, known
 from kubectl_dra.ui.row_list import RowList

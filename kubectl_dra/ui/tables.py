@@ -13,7 +13,6 @@ from rich.cells import cell_len
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.console import one_line
 from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.assumptions import rules_notes
 from kubectl_dra.explain.devices.alike_devices import names_of, singly
@@ -28,9 +27,10 @@ from kubectl_dra.report import claims as claims_text
 from kubectl_dra.report import devices as devices_text
 from kubectl_dra.report import overview
 from kubectl_dra.report import top as top_text
+from kubectl_dra.report.bars import MARKS, STATE_STYLES, bar, legend
 from kubectl_dra.report.explain_words import overview_answer
-from kubectl_dra.report.picture import STATE_STYLES
-from kubectl_dra.report.table import MARKS, bar, legend, owned_by
+from kubectl_dra.report.table import owned_by
+from kubectl_dra.safe_output import one_line
 from kubectl_dra.text import whole_number
 from kubectl_dra.usage.choices import UseBy
 from kubectl_dra.usage.claim_use import ClaimUses, claim_uses

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.errors import DraError
-from kubectl_dra.report.paint import Sheet
+from kubectl_dra.report.color import Sheet
 from kubectl_dra.ui import key_help
 from kubectl_dra.ui.pages import MARGIN, ScreenPage
 from kubectl_dra.ui.worker import Tainting

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.api.codec import ConversionError, from_v1, reshaped, to_v1
+from kubectl_dra.api.conversion import ConversionError, from_v1, reshaped, to_v1
 from tests.conformance.conversions import differences, disagreements, lines, run
 
 RECORDED = Path(__file__).parent.parent / "conformance" / "data" / "conversions.jsonl.gz"

@@ -21,8 +21,8 @@ from kubectl_dra.cel.environment import Environment
 from kubectl_dra.cel.errors import CostLimitExceeded, EvaluationError
 from kubectl_dra.cel.known_sizes import UINT64_MAX, CostRange, scale
 from kubectl_dra.cel.lexer import with_room
-from kubectl_dra.cel.observers import CostMeter
 from kubectl_dra.cel.parser import parse
+from kubectl_dra.cel.runtime_cost import CostMeter
 
 DATA = Path(__file__).parents[1] / "conformance" / "data"
 ENVIRONMENT = Environment.for_release("1.36")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kubectl_dra import console
+from kubectl_dra import safe_output
 from tests.cli.conftest import Ran
 
 Dra = Callable[..., Ran]
@@ -99,27 +99,27 @@ def test_what_is_typed_is_no_exception(dra: Dra, tmp_path: Path, kind: str) -> N
 
 
 def test_json_stays_the_same_and_exact_documents_too(capsys: pytest.CaptureFixture[str]) -> None:
-    console.install()
+    safe_output.install()
     value = "".join(map(chr, (*range(0x20, 0x250), *range(0x2000, 0x2100), 0xFEFF, 0xE0041, 0x1F600)))
-    console.put(json.dumps(value, ensure_ascii=False))
+    safe_output.put(json.dumps(value, ensure_ascii=False))
     assert json.loads(capsys.readouterr().out) == value
-    console.document("a\u202eb\r\n")
+    safe_output.document("a\u202eb\r\n")
     assert capsys.readouterr().out == "a\u202eb\r\n"
 
 
 def test_secrets_are_not_shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console, "_secrets", set())
-    console.install()
-    console.conceal("short")
-    console.conceal("a-long-secret")
-    console.put("short a-long-secret\n")
+    monkeypatch.setattr(safe_output, "_secrets", set())
+    safe_output.install()
+    safe_output.conceal("short")
+    safe_output.conceal("a-long-secret")
+    safe_output.put("short a-long-secret\n")
     assert capsys.readouterr().out == "short …\n"
 
 
 def test_a_runner_takes_no_commands(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    console.install()
-    console.put("a::b\n  ::error::x ##[warning]y\n")
+    safe_output.install()
+    safe_output.put("a::b\n  ::error::x ##[warning]y\n")
     assert capsys.readouterr().out == "a::b\n  \\u003a:error::x #\\u0023[warning]y\n"
 
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.taint.rules import DesiredRule, RuleStage, content
+from kubectl_dra.taint.device_taint_rules import DesiredRule, RuleStage, content
 from kubectl_dra.taint.typed import TaintSpec
 from tests.cli.conftest import Ran
 from tests.taint.world import claim, device_class, gpu, node, pod, result, rule, slice_of

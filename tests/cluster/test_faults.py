@@ -19,7 +19,7 @@ import pytest
 from kubectl_dra.cluster import client as client_module
 from kubectl_dra.cluster import transport
 from kubectl_dra.cluster.client import Client, wait_before
-from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
+from kubectl_dra.cluster.connection import ConnectionOptions, connect
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import KINDS
 from kubectl_dra.errors import ClusterError
@@ -147,7 +147,7 @@ def test_a_request_ends_in_time(
 
 
 def test_no_limit_means_none(raw: Callable[..., Raw], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kubectl_dra.cluster.kubeconfig._DEFAULT_SECONDS", 0.3)
+    monkeypatch.setattr("kubectl_dra.cluster.connection._DEFAULT_SECONDS", 0.3)
     late = slowly(b"", HEAD + b"Content-Length: 2\r\n\r\n{}", pause=0.8)
     assert client_of(tmp_path, f"http://{raw(late).address}", 0.0).get("/x") == {}
     with pytest.raises(ClusterError, match=r"within 0.3 s"):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.cluster import contents
-from kubectl_dra.cluster.kubeconfig import Connection, ConnectionOptions, connect
+from kubectl_dra.cluster.connection import Connection, ConnectionOptions, connect
 from kubectl_dra.errors import ClusterError
 from tools.api_server import kubeconfig
 

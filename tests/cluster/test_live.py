@@ -11,8 +11,8 @@ import pytest
 
 from kubectl_dra.api.releases import Release
 from kubectl_dra.cluster.applied_manifest import with_kinds
+from kubectl_dra.cluster.connection import ConnectionOptions
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
-from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer, read_snapshot
 from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, FORBIDDEN, KINDS, NOT_FOUND, NOT_SERVED, UNREADABLE, Gap
 from kubectl_dra.errors import ClusterError

@@ -11,8 +11,8 @@ from typing import Final
 import pytest
 
 from kubectl_dra.cli.main import run
+from kubectl_dra.cluster.connection import ConnectionOptions
 from kubectl_dra.cluster.files import read_snapshot
-from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.save import Recorder, record_files, said, write_list
 from kubectl_dra.cluster.time_read import moment, parse

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from msgspec import json
 
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.codec import Mismatch, decoded, from_v1, mismatch, reshaped, struct_mismatch
+from kubectl_dra.api.codec import Mismatch, decoded, mismatch, struct_mismatch
+from kubectl_dra.api.conversion import from_v1, reshaped
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.shared_devices import NAMES, TIMES, PerDeviceColumn
 from kubectl_dra.api.slices import ResourceSlice

@@ -12,9 +12,9 @@ import pytest
 
 from kubectl_dra.api.releases import Release
 from kubectl_dra.cli.main import run
+from kubectl_dra.cluster.connection import ConnectionOptions
 from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.files import read_snapshot
-from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.save import Recorder, record_files, reduced, said, write_file, write_list
 from kubectl_dra.cluster.snapshot import ABSENT, FORBIDDEN, KINDS, Gap

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.cluster import credential_plugins
-from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
+from kubectl_dra.cluster.connection import ConnectionOptions, connect
 from kubectl_dra.cluster.proxies import proxy_for
 from kubectl_dra.errors import ClusterError
 from tools.api_server import kubeconfig

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from kubectl_dra.cluster.kubeconfig import ConnectionOptions
+from kubectl_dra.cluster.connection import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.errors import ClusterError
 from tools.api_server import kubeconfig, own_certificate

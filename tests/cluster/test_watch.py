@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.cluster import watch as module
-from kubectl_dra.cluster.kubeconfig import ConnectionOptions
+from kubectl_dra.cluster.connection import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.cluster.watch import Watch

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from kubectl_dra.cli.main import run
-from kubectl_dra.console import conceal
+from kubectl_dra.safe_output import conceal
 from tests.hostile.test_commands import RAW
 from tools.api_server import kubeconfig
 from tools.command_runs import FORMATS, POD, RUNS

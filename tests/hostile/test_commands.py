@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import pytest
 
-from kubectl_dra import console
+from kubectl_dra import safe_output
 from kubectl_dra.cli.main import COMMANDS, run
 from kubectl_dra.cluster import client, transport
 from tools.api_server import kubeconfig
@@ -207,4 +207,4 @@ def _failures(
 
 def test_all_commands_are_tried() -> None:
     assert {words[0] for words in RUNS} | {*WITHOUT_CLUSTER} == {*COMMANDS}
-    assert console.visible("\x1b") == "\\u001b"
+    assert safe_output.visible("\x1b") == "\\u001b"

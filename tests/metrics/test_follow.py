@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from kubectl_dra.cluster import follow, watch
+from kubectl_dra.cluster.connection import ConnectionOptions
 from kubectl_dra.cluster.duplicates import essence
 from kubectl_dra.cluster.follow import FollowedCluster
-from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import FORBIDDEN, KINDS, UNREADABLE, Snapshot
 from kubectl_dra.errors import ClusterError

@@ -13,9 +13,9 @@ from prometheus_client import generate_latest
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS, kind_here
 from kubectl_dra.cli.metrics import MetricsFlags
 from kubectl_dra.cli.metrics.run import Counting
+from kubectl_dra.cluster.connection import ConnectionOptions
 from kubectl_dra.cluster.follow import FollowedCluster
 from kubectl_dra.cluster.kinds import is_namespaced
-from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import FORBIDDEN, KINDS
 from kubectl_dra.metrics.fleet import NODE_POOL_LABELS

@@ -17,8 +17,8 @@ from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import MigrationJob, migrate
 from kubectl_dra.migrate.landing import compare
 from kubectl_dra.migrate.model import LandingComparison
+from kubectl_dra.report.color import Painter
 from kubectl_dra.report.migrate_text import to_json, write_comparisons
-from kubectl_dra.report.paint import Painter
 from tests.cli.conftest import dra as dra
 from tests.migrate import cluster as saved
 from tests.migrate.cluster import DRIVER, Json, device_class, node, slice_of, snapshot

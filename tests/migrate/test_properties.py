@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kubectl_dra.api.codec import to_v1
+from kubectl_dra.api.conversion import to_v1
 from kubectl_dra.api.releases import default_features
 from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.config import Selection

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.api.codec import ConversionError, from_v1, reshaped, to_v1
+from kubectl_dra.api.conversion import ConversionError, from_v1, reshaped, to_v1
 from kubectl_dra.api.releases import Release
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.migrate.model import Remark

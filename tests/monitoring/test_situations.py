@@ -18,8 +18,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from kubectl_dra.cli.metrics import MetricsFlags
 from kubectl_dra.cli.metrics.run import Counting
 from kubectl_dra.cluster import watch
+from kubectl_dra.cluster.connection import ConnectionOptions
 from kubectl_dra.cluster.follow import FollowedCluster
-from kubectl_dra.cluster.kubeconfig import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import KINDS
 from kubectl_dra.metrics.fleet import NODE_POOL_LABELS

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from kubectl_dra.cli.main import run
-from kubectl_dra.report.paint import PIPE_WIDTH, Painter, wrap
+from kubectl_dra.report.color import PIPE_WIDTH, Painter, wrap
 from tools.examples import EXAMPLES, arguments, examples
 
 

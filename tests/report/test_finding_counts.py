@@ -6,8 +6,8 @@ import io
 
 import pytest
 
+from kubectl_dra.report.color import Painter
 from kubectl_dra.report.finding_counts import MANY, SHOWN, FindingCount, write_counts
-from kubectl_dra.report.paint import Painter
 
 
 def told(*counts: FindingCount) -> list[str]:

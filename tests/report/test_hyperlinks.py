@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 
-from kubectl_dra.report.paint import Painter, linked, shows_links
+from kubectl_dra.report.color import Painter, linked, shows_links
 
 URL = "https://example.com/page"
 START = f";{URL}\x1b\\"

@@ -18,7 +18,7 @@ from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules import RULES
 from kubectl_dra.report.lint_formats import MOST_RESULTS, location_of, to_json, to_sarif, write_github, write_junit
 from kubectl_dra.report.lint_text import write_text
-from kubectl_dra.report.table import with_exit_code
+from kubectl_dra.report.structured import with_exit_code
 from tests.lint.support import CLAIM, report
 
 ROOT = Path(__file__).parent.parent.parent

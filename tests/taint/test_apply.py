@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.taint.apply import ASKING, ServerAnswer, question_of, server_answer
-from kubectl_dra.taint.rules import DesiredRule, RuleStage, content, decide
+from kubectl_dra.taint.device_taint_rules import DesiredRule, RuleStage, content, decide
 from kubectl_dra.taint.typed import TaintSpec
 from kubectl_dra.taint.wait_until_drained import slices_of
 

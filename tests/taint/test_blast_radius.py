@@ -10,7 +10,7 @@ from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cli.taint.session import TaintedCluster
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, Radius, blast_radius
-from kubectl_dra.taint.rules import MANAGED_BY, NEXT_AT, NEXT_EFFECT, OURS, DesiredRule, decide, rule_name
+from kubectl_dra.taint.device_taint_rules import MANAGED_BY, NEXT_AT, NEXT_EFFECT, OURS, DesiredRule, decide, rule_name
 from kubectl_dra.taint.targets import RuleStep
 from kubectl_dra.taint.typed import TaintSpec
 from tests.taint.world import DRIVER, claim, device_class, gpu, node, pod, result, rule, slice_of, world

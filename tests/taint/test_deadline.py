@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.cluster.client import Client
-from kubectl_dra.cluster.kubeconfig import ConnectionOptions
+from kubectl_dra.cluster.connection import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.errors import ClusterError
 from tools.api_server import Answer, APIServer

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kubectl_dra.api.taints import DeviceTaintRule
+from kubectl_dra.taint.device_taint_rules import DesiredRule, RuleStage, content
 from kubectl_dra.taint.listing import list_taints
 from kubectl_dra.taint.result import expired, plan_removals
-from kubectl_dra.taint.rules import DesiredRule, RuleStage, content
 from kubectl_dra.taint.typed import Removal, TaintSpec
 from tests.taint.world import DRIVER, claim, gpu, node, result, rule, slice_of, world
 

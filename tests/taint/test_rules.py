@@ -16,7 +16,7 @@ from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import InputError
-from kubectl_dra.taint.rules import (
+from kubectl_dra.taint.device_taint_rules import (
     Decision,
     DesiredRule,
     RuleStage,

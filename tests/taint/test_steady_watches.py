@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.cluster.client import Answered
-from kubectl_dra.cluster.kubeconfig import ConnectionOptions
+from kubectl_dra.cluster.connection import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.errors import ClusterError
 from kubectl_dra.taint import steady_watches as module

@@ -8,7 +8,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cli.taint import DeviceFlags
 from kubectl_dra.cli.taint.session import resolve
 from kubectl_dra.errors import DraError, InputError, UsageError
-from kubectl_dra.taint.rules import DesiredRule, RuleStage, content
+from kubectl_dra.taint.device_taint_rules import DesiredRule, RuleStage, content
 from kubectl_dra.taint.typed import TaintSpec
 from tests.taint.world import claim, device_class, gpu, node, pod, result, rule, slice_of, world
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.cluster.client import Answered
-from kubectl_dra.cluster.kubeconfig import ConnectionOptions
+from kubectl_dra.cluster.connection import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.writer import Conflict, Writer
 from kubectl_dra.errors import ClusterError

@@ -20,9 +20,9 @@ from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.errors import ClusterError, InputError
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.settings import Settings
+from kubectl_dra.report.color import Sheet
 from kubectl_dra.report.explain_blocks import write_text
 from kubectl_dra.report.explain_commands import Invocation
-from kubectl_dra.report.paint import Sheet
 from kubectl_dra.ui.row_list import RowList
 from tests.taint.world import claim, device_class, gpu, node, pod, result, slice_of
 from tools.screen import EXAMPLES, before, example, played

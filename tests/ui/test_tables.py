@@ -9,7 +9,7 @@ import pytest
 from rich.segment import Segment
 
 from kubectl_dra.explain.devices.device_state import DeviceState
-from kubectl_dra.report.table import CELLS, bar
+from kubectl_dra.report.bars import CELLS, bar
 from kubectl_dra.ui.row_list import fitted
 from kubectl_dra.ui.tables import ScreenColumn
 from tests.cli.test_canary import CANARY, RAW, marked

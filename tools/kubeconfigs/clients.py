@@ -11,9 +11,8 @@ from unittest.mock import patch
 
 from msgspec import Struct
 
-from kubectl_dra.cluster import kubeconfig
 from kubectl_dra.cluster.client import Client
-from kubectl_dra.cluster.kubeconfig import ConnectionOptions, connect
+from kubectl_dra.cluster.connection import ConnectionOptions, connect
 from kubectl_dra.errors import ClusterError
 from tools.kubeconfigs.cases import Case
 from tools.kubeconfigs.lab import Lab, environment
@@ -72,7 +71,7 @@ def ours(lab: Lab, case: Case) -> Outcome:
             given[name] = read(given[name])
     given.setdefault("request_timeout", _SECONDS)
     said = ""
-    with environment(lab, case.variables), patch.object(kubeconfig, "_SERVICE_ACCOUNT", lab.folder / "pod"):
+    with environment(lab, case.variables), patch("kubectl_dra.cluster.connection._SERVICE_ACCOUNT", lab.folder / "pod"):
         try:
             connection = connect(ConnectionOptions(**given))
             Client(connection, given["request_timeout"], sleep=lambda _: None).get(_PATH)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.checker import Checked
     from kubectl_dra.cel.closures.calls import Closure, Frame, Recorder
     from kubectl_dra.cel.environment import Environment
-    from kubectl_dra.cel.observers import CostMeter
+    from kubectl_dra.cel.runtime_cost import CostMeter
 
 _CONVERSIONS = frozenset(("bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"))
 _REGEX_FUNCTIONS = frozenset(("matches", "find", "findAll"))

@@ -12,7 +12,7 @@ from kubectl_dra.cel.values import MutableList, TypeValue, Uint, Value, contains
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.functions import Overload
-    from kubectl_dra.cel.observers import CostMeter
+    from kubectl_dra.cel.runtime_cost import CostMeter
 
 
 def conditional(node: ast.Call, condition: Closure, chosen: Closure, other: Closure) -> Closure:

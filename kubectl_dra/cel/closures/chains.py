@@ -29,7 +29,7 @@ from kubectl_dra.cel.values import (
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.closures.calls import Closure, Frame, Recorder
-    from kubectl_dra.cel.observers import CostMeter
+    from kubectl_dra.cel.runtime_cost import CostMeter
 
 
 # Reading the content of an optional, which passes through native Go values.

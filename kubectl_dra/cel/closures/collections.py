@@ -26,7 +26,7 @@ from kubectl_dra.cel.values import (
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.closures.calls import Closure, Frame
-    from kubectl_dra.cel.observers import CostMeter
+    from kubectl_dra.cel.runtime_cost import CostMeter
 
 
 def list_of(closures: Sequence[Closure], node: ast.ListLiteral) -> Closure:

@@ -20,10 +20,10 @@ from kubectl_dra.cli.top import run as top
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, is_namespaced_resource, resource_of
 from kubectl_dra.cluster.snapshot import KINDS, Permission
 from kubectl_dra.command import CURRENT, ClusterFlags, CommandEffect, CommandLine
-from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, UndeterminedError, UsageError
 from kubectl_dra.exit_codes import EXIT_NO
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
+from kubectl_dra.safe_output import put
 from kubectl_dra.text import amount, did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def run(flags: CanFlags, connection: ConnectionFlags) -> int:
         raise
     code = 0 if all(access.allowed for access in permissions) else EXIT_NO
     if flags.output != "text":
-        from kubectl_dra.report.table import write
+        from kubectl_dra.report.structured import write
 
         write(_json(permissions, user, namespace), flags.output, sys.stdout, code)
     else:
@@ -139,7 +139,7 @@ def run(flags: CanFlags, connection: ConnectionFlags) -> int:
 
 def _print_needs(flags: CanFlags) -> int:
     """Prints the permissions of commands, or as YAML or JSON the role of one; no server is asked."""
-    from kubectl_dra.report.table import json_text, yaml_text
+    from kubectl_dra.report.structured import json_text, yaml_text
 
     if flags.output != "text":
         if not flags.command:
@@ -150,7 +150,7 @@ def _print_needs(flags: CanFlags) -> int:
         return 0
     from kubectl_dra.report.blocks import shell
     from kubectl_dra.report.blocks_text import write_blocks
-    from kubectl_dra.report.paint import Painter
+    from kubectl_dra.report.color import Painter
 
     out = Painter(color=flags.color)
     out.sentence("No server was asked: this is what commands need, not what you are allowed.")
@@ -246,7 +246,7 @@ def _is_served(permission: Permission, cluster: ApiServer) -> bool:
 def _write_text(permissions: Sequence[Access], user: str, namespace: str, where: ClusterFlags, asked: CanFlags) -> None:
     from kubectl_dra.report.blocks import shell
     from kubectl_dra.report.blocks_text import write_blocks
-    from kubectl_dra.report.paint import Painter
+    from kubectl_dra.report.color import Painter
 
     out = Painter(color=asked.color)
     if len(permissions) > 1:

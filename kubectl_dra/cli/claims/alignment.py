@@ -16,7 +16,7 @@ from kubectl_dra.cli.options import ConnectionFlags, TableOutput
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.exit_codes import EXIT_NO, EXIT_UNDETERMINED
-from kubectl_dra.report.table import write
+from kubectl_dra.report.structured import write
 from kubectl_dra.text import did_you_mean_or_known
 from kubectl_dra.usage.alignment import Alignment, Alignments, Way, alignments, ways_to_align
 

@@ -14,10 +14,10 @@ from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, TableOutput
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import moment
-from kubectl_dra.console import put
 from kubectl_dra.errors import UsageError
 from kubectl_dra.exit_codes import EXIT_NO, EXIT_UNDETERMINED
-from kubectl_dra.report.table import write
+from kubectl_dra.report.structured import write
+from kubectl_dra.safe_output import put
 from kubectl_dra.usage.claim_use import ClaimUses, claim_uses, sorted_claims
 
 KINDS = ("ResourceClaim", "Pod")

@@ -315,7 +315,7 @@ def _named_in_kubeconfig(typed: TypedWords, kind: str) -> list[Named]:
     def names() -> list[Named]:
         from pathlib import Path
 
-        from kubectl_dra.cluster.kubeconfig_file import content_of
+        from kubectl_dra.cluster.kubeconfig import content_of
 
         listed = _given(typed, "--kubeconfig") or os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
         contexts: dict[str, str] = {}

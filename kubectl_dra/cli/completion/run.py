@@ -7,7 +7,7 @@ from typing import Final
 
 from kubectl_dra.cli.completion.flags import CompletionFlags
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.console import put
+from kubectl_dra.safe_output import put
 
 FILES: Final = {
     "bash": "kubectl-dra.bash",

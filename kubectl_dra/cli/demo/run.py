@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.cli.demo import DemoFlags
 from kubectl_dra.command import CommandLine
-from kubectl_dra.console import put
 from kubectl_dra.data.packed import packed
 from kubectl_dra.errors import InputError
-from kubectl_dra.report.paint import Painter
+from kubectl_dra.report.color import Painter
+from kubectl_dra.safe_output import put
 from kubectl_dra.text import did_you_mean, nearest
 
 if TYPE_CHECKING:

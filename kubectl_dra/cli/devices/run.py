@@ -16,7 +16,6 @@ from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine
-from kubectl_dra.console import put
 from kubectl_dra.errors import UsageError
 from kubectl_dra.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.explain.assumptions import rules_notes
@@ -28,7 +27,8 @@ from kubectl_dra.explain.devices.judged_by_start import judged_by_start
 from kubectl_dra.explain.devices.wanted import Wanted
 from kubectl_dra.explain.question.typed_selector import compiled_selector
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.report.table import with_exit_code, write
+from kubectl_dra.report.structured import with_exit_code, write
+from kubectl_dra.safe_output import put
 
 if TYPE_CHECKING:
     from kubectl_dra.report.blocks import Answer

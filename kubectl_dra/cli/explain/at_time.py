@@ -11,7 +11,7 @@ from kubectl_dra.cli.live import seconds
 from kubectl_dra.cluster.snapshot_folder import last_before
 from kubectl_dra.cluster.time_read import parse, stamp
 from kubectl_dra.errors import UsageError
-from kubectl_dra.report.paint import tell
+from kubectl_dra.report.color import tell
 
 
 def taken_then(text: str, folders: Sequence[str]) -> str:

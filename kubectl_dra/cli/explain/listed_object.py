@@ -83,8 +83,8 @@ def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
         return now.exit_code
     from kubectl_dra.cluster.time_read import moment
     from kubectl_dra.report.blocks_text import write_blocks
+    from kubectl_dra.report.color import Painter
     from kubectl_dra.report.devices import write_device_facts
-    from kubectl_dra.report.paint import Painter
 
     listing.tell_notes(inventory.notes, cluster_flags(flags, connection))
     out = Painter(color=flags.color.value)
@@ -104,9 +104,9 @@ def _print_rest(now: ClassNow | DeviceNow, flags: DevicesFlags, connection: Conn
         return
     from kubectl_dra.report.blocks import Items, Section, Tone, prose, shell
     from kubectl_dra.report.blocks_text import write_blocks
+    from kubectl_dra.report.color import Painter
     from kubectl_dra.report.explain_commands import Invocation, command
     from kubectl_dra.report.had_now import fix_commands
-    from kubectl_dra.report.paint import Painter
     from kubectl_dra.report.phrases import written
 
     out, where = Painter(color=flags.color.value), cluster_flags(flags, connection)

@@ -10,9 +10,9 @@ from kubectl_dra.cluster.contents import STDIN, contents
 from kubectl_dra.data.messages import ANY, KUBELET, LAYERS, Understood, understood
 from kubectl_dra.errors import UsageError
 from kubectl_dra.exit_codes import EXIT_UNDETERMINED
+from kubectl_dra.report.color import Painter
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
-from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.table import write
+from kubectl_dra.report.structured import write
 
 
 def print_message(flags: ExplainFlags) -> int:

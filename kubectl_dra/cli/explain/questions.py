@@ -52,7 +52,6 @@ from kubectl_dra.explain.question.what_if_flag import (
     without_effect,
 )
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.report.table import write
 from kubectl_dra.text import page_of_causes
 
 if TYPE_CHECKING:
@@ -277,6 +276,8 @@ def print_page(flags: ExplainFlags) -> int:
     if flags.output is ExplainOutput.text:
         write_page(kind.page.text, flags.color)
     else:
+        from kubectl_dra.report.structured import write
+
         write(cause_json(kind), flags.output.value, sys.stdout, 0)
     return 0
 

@@ -33,7 +33,6 @@ from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotMade, NotThe
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.command import Argv, CommandLine
-from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, FlagValueError, InputError, UsageError
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.assumptions import AfterOthers
@@ -47,6 +46,7 @@ from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, parse
 from kubectl_dra.process import keep
 from kubectl_dra.report.explain_commands import Invocation
+from kubectl_dra.safe_output import put
 from kubectl_dra.text import some
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _run(flags: ExplainFlags, connection: ConnectionFlags) -> int:
 
 def _tell_stand_ins(posed: Sequence[Posed]) -> None:
     """Says what answers for a workload or a template, as ``kubectl logs deployment/NAME`` does."""
-    from kubectl_dra.report.paint import tell
+    from kubectl_dra.report.color import tell
 
     for case in posed:
         if case.stand_in is not None:
@@ -244,7 +244,7 @@ def _run_watch(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequen
 
     A server that does not answer for a while is asked again.
     """
-    from kubectl_dra.report.paint import tell
+    from kubectl_dra.report.color import tell
 
     # This may take hours, and each answer leaves garbage.
     gc.enable()
@@ -314,7 +314,7 @@ def _run_all(flags: ExplainFlags, connection: ConnectionFlags, output: str, colo
         put(overview_html(overview, devices, origin, Invocation(where=where)))
     else:
         from kubectl_dra.report.explain_json import overview_json
-        from kubectl_dra.report.table import write
+        from kubectl_dra.report.structured import write
 
         write(overview_json(overview, Invocation(where=where)), output, sys.stdout, overview.exit_code)
     return overview.exit_code
@@ -371,8 +371,8 @@ def _print(answers: Answers, flags: ExplainFlags, invocation: Invocation) -> Non
     if output == "text":
         from kubectl_dra.report.blocks import ShellCommand
         from kubectl_dra.report.blocks_text import write_blocks
+        from kubectl_dra.report.color import Painter
         from kubectl_dra.report.explain_blocks import write_text
-        from kubectl_dra.report.paint import Painter
 
         if answers.workloads:
             from kubectl_dra.report.fit_words import missing
@@ -388,7 +388,7 @@ def _print(answers: Answers, flags: ExplainFlags, invocation: Invocation) -> Non
             write_blocks(Painter(color=flags.color.value), [ShellCommand((following,), "Next")])
         return
     from kubectl_dra.report.explain_json import to_json
-    from kubectl_dra.report.table import write
+    from kubectl_dra.report.structured import write
 
     write(
         to_json((*answers.refused, *answers.diagnoses), invocation, answers.workloads, answers.missing),
@@ -400,8 +400,8 @@ def _print(answers: Answers, flags: ExplainFlags, invocation: Invocation) -> Non
 
 def _print_headlines(workloads: Sequence[WorkloadFit], flags: ExplainFlags) -> None:
     """Says first how many replicas of each workload fit."""
+    from kubectl_dra.report.color import Painter
     from kubectl_dra.report.fit_words import headline
-    from kubectl_dra.report.paint import Painter
 
     for workload in workloads:
         Painter(color=flags.color.value).paragraph(headline(workload))

@@ -27,7 +27,6 @@ from kubectl_dra.cluster.apply import Server
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot, stand_in
 from kubectl_dra.command import CommandLine
-from kubectl_dra.console import put
 from kubectl_dra.errors import FlagValueError, InputError, UsageError
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.phrase import say
@@ -40,6 +39,7 @@ from kubectl_dra.fit.missing_namespaces import missing_namespaces
 from kubectl_dra.fit.result import FitAnswer, FitOptions
 from kubectl_dra.fit.workload import DAEMON_SET, WorkloadPods, workloads_of
 from kubectl_dra.report.explain_commands import Invocation
+from kubectl_dra.safe_output import put
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.phrase import Words
@@ -136,7 +136,7 @@ def _new_nodes(
     flags: FitFlags, workloads: Sequence[WorkloadPods], snapshot: Snapshot, settings: Settings
 ) -> tuple[list[Addition], list[Words], list[Words]]:
     """The new nodes, what to say of them, and what autoscalers make of them."""
-    from kubectl_dra.explain.autoscaling import autoscaler_notes, taints_left_out
+    from kubectl_dra.explain.autoscaler_limits import autoscaler_notes, taints_left_out
     from kubectl_dra.explain.new_node_conditions import doubts
     from kubectl_dra.explain.question.with_node_flag import assumed_of, filled_in, new_additions
 
@@ -224,6 +224,6 @@ def _print(answer: FitAnswer, flags: FitFlags, invocation: Invocation) -> None:
             write_text([diagnosis], flags.color.value, invocation=invocation._replace(argv=()), full=True)
         return
     from kubectl_dra.report.fit_json import to_json
-    from kubectl_dra.report.table import write
+    from kubectl_dra.report.structured import write
 
     write(to_json(answer, invocation), output, sys.stdout, answer.exit_code)

@@ -17,7 +17,6 @@ from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import named_release, with_gates
 from kubectl_dra.cli.unknown_words import unknown_code
-from kubectl_dra.console import document
 from kubectl_dra.errors import FileError, InputError, UsageError
 from kubectl_dra.exit_codes import EXIT_ERROR, EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.lint.check_file import Job
@@ -28,7 +27,8 @@ from kubectl_dra.lint.finding import SEVERITIES, LocatedFinding, Report, Safety
 from kubectl_dra.lint.rules import BY_CODE, RULES
 from kubectl_dra.manifests.charts import rendered_charts
 from kubectl_dra.manifests.inputs import KUSTOMIZED, STDIN, Input, arguments, find_inputs, read
-from kubectl_dra.report.paint import Painter, tell
+from kubectl_dra.report.color import Painter, tell
+from kubectl_dra.safe_output import document
 
 if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Snapshot
@@ -309,7 +309,7 @@ def _print(report: Report, output: str, color: str, inputs: Sequence[Input], cod
         write_concise(report)
     elif output == "json":
         from kubectl_dra.report.lint_formats import to_json
-        from kubectl_dra.report.table import write
+        from kubectl_dra.report.structured import write
 
         write(to_json(report), "json", sys.stdout, code)
     elif output == "sarif":

@@ -24,7 +24,6 @@ from kubectl_dra.cluster.follow import FollowedCluster
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.pointed_objects import Pointer
 from kubectl_dra.cluster.snapshot import KINDS, Snapshot
-from kubectl_dra.console import put
 from kubectl_dra.drivers.daemons import NO_POD_MADE
 from kubectl_dra.errors import UsageError
 from kubectl_dra.exit_codes import EXIT_UNDETERMINED
@@ -33,7 +32,8 @@ from kubectl_dra.metrics.exposition import listen, text_of
 from kubectl_dra.metrics.fleet import NODE_POOL_LABELS, FleetCounts, fleet_of
 from kubectl_dra.metrics.keeper import FleetKeeper
 from kubectl_dra.neighbours.pointers import pointers
-from kubectl_dra.report.paint import tell
+from kubectl_dra.report.color import tell
+from kubectl_dra.safe_output import put
 from kubectl_dra.text import whole_number
 
 

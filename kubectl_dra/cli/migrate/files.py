@@ -16,7 +16,7 @@ from kubectl_dra.manifests.files import Through, replace_bytes, replace_files
 from kubectl_dra.manifests.inputs import STDIN, Input, read
 from kubectl_dra.manifests.source import decode
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport
-from kubectl_dra.report.paint import tell
+from kubectl_dra.report.color import tell
 
 
 def write_all(files: Sequence[MigratedFile], named: Collection[str]) -> list[Through]:

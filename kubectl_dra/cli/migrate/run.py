@@ -19,7 +19,6 @@ from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.release import named_release
 from kubectl_dra.cli.unknown_words import unknown_code
 from kubectl_dra.command import CommandLine
-from kubectl_dra.console import document, put, typed_line
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.exit_codes import EXIT_ERROR, EXIT_NO, EXIT_UNDETERMINED, Verdict
 from kubectl_dra.manifests.charts import ChartInputs, has_values_of, is_chart, rendered_charts
@@ -29,7 +28,8 @@ from kubectl_dra.migrate.codes import MIGRATE, PAGES
 from kubectl_dra.migrate.engine import MigrationJob
 from kubectl_dra.migrate.kustomize.run import migrate_built
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport, MigrationSettings, Remark
-from kubectl_dra.report.paint import tell
+from kubectl_dra.report.color import tell
+from kubectl_dra.safe_output import document, put, typed_line
 from kubectl_dra.text import amount
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def _print(
 ) -> None:
     if flags.output == "json":
         from kubectl_dra.report.migrate_json import to_json
-        from kubectl_dra.report.table import write
+        from kubectl_dra.report.structured import write
 
         write(to_json(report), "json", sys.stdout, _code(flags, report, left=left))
     elif flags.output in CI:

@@ -17,7 +17,6 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine
-from kubectl_dra.console import put
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.exit_codes import EXIT_NO, EXIT_UNDETERMINED, Verdict
 from kubectl_dra.explain.question.what_if_flag import require_toleration, toleration_of
@@ -29,6 +28,7 @@ from kubectl_dra.fit.sharing_proof import matching_devices, tried
 from kubectl_dra.fit.sharing_sample import manifest_of
 from kubectl_dra.fit.workload import workloads_of
 from kubectl_dra.manifests.inputs import STDIN_NAME, find_inputs, read
+from kubectl_dra.safe_output import put
 from kubectl_dra.text import did_you_mean_or_known
 
 DEFAULT_PODS: Final = 2
@@ -154,7 +154,7 @@ def _print(answer: ShareAnswer, typed: ShareFlags, connection: ConnectionFlags) 
     code = EXIT_NO if answer.missing_namespaces else code
     where = cluster_flags(typed, connection)
     if typed.output is not Output.text:
-        from kubectl_dra.report.table import write
+        from kubectl_dra.report.structured import write
 
         write(to_json(answer, where), typed.output.value, sys.stdout, code)
         return code

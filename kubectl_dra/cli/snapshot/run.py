@@ -36,8 +36,8 @@ from kubectl_dra.cluster.save import (
 from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Snapshot
 from kubectl_dra.cluster.snapshot_folder import drop_oldest, path_at
 from kubectl_dra.errors import ClusterError, UsageError
-from kubectl_dra.report.paint import tell
-from kubectl_dra.report.table import json_text
+from kubectl_dra.report.color import tell
+from kubectl_dra.report.structured import json_text
 from kubectl_dra.scheduling.kinds_to_read import CONTROLLERS
 from kubectl_dra.text import amount
 

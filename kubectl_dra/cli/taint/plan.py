@@ -29,9 +29,7 @@ from kubectl_dra.report.taint_text import why_unread
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import RuleWriter, Written
 from kubectl_dra.taint.blast_radius import Radius, blast_radius
-from kubectl_dra.taint.listing import list_taints
-from kubectl_dra.taint.result import SKIPPED, RuleDone
-from kubectl_dra.taint.rules import (
+from kubectl_dra.taint.device_taint_rules import (
     REFUSED,
     Decision,
     DesiredRule,
@@ -45,6 +43,8 @@ from kubectl_dra.taint.rules import (
     version_assumed,
     what_rules_need,
 )
+from kubectl_dra.taint.listing import list_taints
+from kubectl_dra.taint.result import SKIPPED, RuleDone
 from kubectl_dra.taint.targets import Devices, RuleStep, Target, parts_of
 from kubectl_dra.taint.typed import TaintSpec, Words
 from kubectl_dra.text import amount
@@ -252,7 +252,7 @@ def run(
     notes = [*_not_seen(tainted.snapshot)]
     code = EXIT_UNDETERMINED if tainted.snapshot.unread(TAINTED_BY) else 0
     if output in ("json", "yaml"):
-        from kubectl_dra.report.table import write
+        from kubectl_dra.report.structured import write
         from kubectl_dra.report.taint_json import list_json
 
         write(list_json(lines, notes), output, sys.stdout, code)

@@ -18,15 +18,15 @@ from kubectl_dra.cli.taint.plan import DEFAULT_GRACE, Plan, make_plan
 from kubectl_dra.cli.taint.session import Confirm, confirmed, let_end, say, wait
 from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.command import ClusterFlags
-from kubectl_dra.console import put
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.report.taint_forecast import write_served
+from kubectl_dra.safe_output import put
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import ANSWER_SECONDS, Asking, RuleRefused, RuleWriter, ServerAnswer, question_of
+from kubectl_dra.taint.device_taint_rules import CREATED, REFUSED, how_to_turn_on
 from kubectl_dra.taint.result import RuleDone, Tainted
-from kubectl_dra.taint.rules import CREATED, REFUSED, how_to_turn_on
 from kubectl_dra.taint.steady_watches import Patience, TimedOut
 from kubectl_dra.taint.typed import TaintSpec, read_words
 from kubectl_dra.taint.wait_until_drained import RuleGone
@@ -280,7 +280,7 @@ class _Tainting:
                 text.write_planned(result.done, result.dry_run, sys.stdout)
             text.write_end(result, self._color, where=self._where)
         elif self._output == "json":
-            from kubectl_dra.report.table import write
+            from kubectl_dra.report.structured import write
             from kubectl_dra.report.taint_json import tainted_json
 
             write(tainted_json(result), self._output, sys.stdout, result.exit_code)

@@ -23,19 +23,19 @@ from kubectl_dra.cli.release import assumed
 from kubectl_dra.cli.taint import DeviceFlags
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
-from kubectl_dra.console import one_line, put, typed_line
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.exit_codes import EXIT_NO
 from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, take_inventory
 from kubectl_dra.explain.devices.wanted import Wanted
 from kubectl_dra.explain.question.typed_selector import compiled_selector
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.report.paint import tell
+from kubectl_dra.report.color import tell
+from kubectl_dra.safe_output import one_line, put, typed_line
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import RuleWriter
 from kubectl_dra.taint.blast_radius import ENDED
+from kubectl_dra.taint.device_taint_rules import NEXT_AT, UNCHANGED, DesiredRule, RuleStage, Serving, require_rules
 from kubectl_dra.taint.result import Tainted
-from kubectl_dra.taint.rules import NEXT_AT, UNCHANGED, DesiredRule, RuleStage, Serving, require_rules
 from kubectl_dra.taint.steady_watches import Patience, TimedOut, Watcher
 from kubectl_dra.taint.targets import Devices, Target, parts_of, refuse_nothing
 from kubectl_dra.taint.wait_until_drained import Drain

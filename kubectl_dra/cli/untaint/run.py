@@ -30,8 +30,8 @@ from kubectl_dra.report import taint_text as text
 from kubectl_dra.report.phrases import written
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import KIND, RuleRefused, RuleWriter
+from kubectl_dra.taint.device_taint_rules import REFUSED
 from kubectl_dra.taint.result import ABSENT, REMOVED, Removals, RuleRemoved, Untainted, expired, plan_removals
-from kubectl_dra.taint.rules import REFUSED
 from kubectl_dra.taint.steady_watches import REFRESH_SECONDS, Patience, TimedOut, Watcher
 from kubectl_dra.taint.typed import Removal, Words, read_words
 from kubectl_dra.taint.wait_until_drained import slices_of
@@ -250,7 +250,7 @@ def _report(result: Untainted, output: str, color: str, where: ClusterFlags) -> 
             if removal.outcome == REFUSED:
                 text.write_removed(removal, result.dry_run, sys.stderr)
     else:
-        from kubectl_dra.report.table import write
+        from kubectl_dra.report.structured import write
         from kubectl_dra.report.taint_json import untainted_json
 
         write(untainted_json(result), output, sys.stdout, result.exit_code)

@@ -40,7 +40,7 @@ def run(flags: VersionFlags, connection: ConnectionFlags) -> int:
     if flags.output == "text":
         _write_text(result, flags.color, full=flags.full)
     else:
-        from kubectl_dra.report.table import write
+        from kubectl_dra.report.structured import write
 
         write(result, flags.output, sys.stdout, 0)
     return 0
@@ -113,7 +113,7 @@ def _server(connection: ConnectionFlags) -> dict[str, Any]:
 
 
 def _write_text(result: dict[str, Any], color: str, *, full: bool) -> None:
-    from kubectl_dra.report.paint import Painter
+    from kubectl_dra.report.color import Painter
 
     out = Painter(color=color)
     client, models = result["client"], result["models"]

@@ -15,8 +15,8 @@ from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.class_missing import CLASS_MISSING
 from kubectl_dra.explain.causes.devices_published import NO_SLICES, NOT_FOR_NODE
-from kubectl_dra.explain.causes.more_nodes import NEW_NODE_SILENT, NO_SCALE_UP, NODE_COMING
 from kubectl_dra.explain.causes.node_filters import NO_NODE
+from kubectl_dra.explain.causes.scale_up import NEW_NODE_SILENT, NO_SCALE_UP, NODE_COMING
 from kubectl_dra.explain.causes.selectors import CLASS_MATCHES_NOTHING, SELECTOR_MATCHES_NOTHING
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.from_zero import names_group_without_nodes, scales_from_zero

@@ -23,8 +23,8 @@ from kubectl_dra.explain.causes.kueue_evidence import (
     shapes_taken,
     unread,
 )
-from kubectl_dra.explain.causes.more_nodes import of_request, seen_of_request
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
+from kubectl_dra.explain.causes.scale_up import of_request, seen_of_request
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import Phrase, Words, say, subject

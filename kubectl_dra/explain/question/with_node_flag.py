@@ -2,7 +2,7 @@
 
 A copy is what cluster-autoscaler takes for the next node of a group that has one: the node, its ResourceSlices in pools
 of new names, and the pods that run on each such node (docs/dra_support.md of cluster-autoscaler). But that takes over
-taints of devices, which tell the state of those that are there; ``explain.autoscaling`` says so.
+taints of devices, which tell the state of those that are there; ``explain.autoscaler_limits`` says so.
 """
 
 from __future__ import annotations

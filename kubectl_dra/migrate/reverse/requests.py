@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.codec import reshaped
+from kubectl_dra.api.conversion import reshaped
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.manifests.changes import Change, Delete, Set, changed, fields_at, items_at, value_at

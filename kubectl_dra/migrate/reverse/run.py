@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.codec import ConversionError, to_v1
+from kubectl_dra.api.conversion import ConversionError, to_v1
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Change, Delete, changed, items_at, value_at

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.codec import to_v1
+from kubectl_dra.api.conversion import to_v1
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.manifests.changes import Change, Delete, Set, changed, items_at, value_at
 from kubectl_dra.manifests.objects import ObjectKey, object_key

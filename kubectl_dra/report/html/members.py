@@ -8,11 +8,11 @@ from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from kubectl_dra.console import one_line
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.report.html.cells import MARK_WORDS, Cell, holder_words
 from kubectl_dra.report.html.lines import Fleet, Line
+from kubectl_dra.safe_output import one_line
 from kubectl_dra.text import join
 
 MAX_MEMBERS: Final = 250_000

@@ -12,7 +12,7 @@ from html import escape
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubectl_dra.console import visible
+from kubectl_dra.safe_output import visible
 from kubectl_dra.text import DOCS, page_of_cause, some, whole_number
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from kubectl_dra.admission.server.model import Key, ServerVerdict, field_text, key_at, nearest
 from kubectl_dra.admission.server.verdict import check, is_known
-from kubectl_dra.api.codec import from_v1
+from kubectl_dra.api.conversion import from_v1
 from kubectl_dra.api.releases import Release, default_features
 from tests.admission.server.support import BASES, edited
 

@@ -12,7 +12,7 @@ import yaml
 
 from kubectl_dra.api.releases import GROUP, versions_of
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.taint.rules import rule_name
+from kubectl_dra.taint.device_taint_rules import rule_name
 from tools.controlplane.client import ApiError
 from tools.controlplane.cluster import Cluster, Scheduled, wait
 from tools.controlplane.objects import device, request

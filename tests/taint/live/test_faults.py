@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.releases import GROUP, parse_release, versions_of
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.cluster.kubeconfig import ConnectionOptions
+from kubectl_dra.cluster.connection import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.writer import Conflict, Writer
 from kubectl_dra.taint.apply import Asking, RuleRefused, RuleWriter
-from kubectl_dra.taint.rules import CREATED, UNCHANGED, DesiredRule, RuleStage, content, rule_name
+from kubectl_dra.taint.device_taint_rules import CREATED, UNCHANGED, DesiredRule, RuleStage, content, rule_name
 from kubectl_dra.taint.steady_watches import Patience
 from kubectl_dra.taint.typed import TaintSpec
 from tests.taint.live.faults import Asked, Front
@@ -405,7 +405,7 @@ def test_nobody_answers_the_first_step(
     """The gate is off and its metric may not be read: NoExecute still finds out, and leaves nothing behind."""
     needs_effect_none(plane_without_gate)
     monkeypatch.setattr("kubectl_dra.cli.taint.run.ANSWER_SECONDS", 2.0)
-    monkeypatch.setattr("kubectl_dra.taint.rules.gates_of", lambda client: {})
+    monkeypatch.setattr("kubectl_dra.taint.device_taint_rules.gates_of", lambda client: {})
     team = Team(Cluster(plane_without_gate, "team"), Command(capsys))
     answer = team.dra("taint", team.full("gpu-0"), f"{KEY}:NoExecute")
     assert answer.code == 2 and "did not answer" in answer.err

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.cluster.kubeconfig import ConnectionOptions
+from kubectl_dra.cluster.connection import ConnectionOptions
 from kubectl_dra.cluster.live import ApiServer as LiveServer
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.cluster.watch import Watch

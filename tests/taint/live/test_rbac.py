@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.taint.rules import rule_name
+from kubectl_dra.taint.device_taint_rules import rule_name
 from tests.taint.live.team import KEY, Kubelet, Team, bind, checked
 from tools.live.command import ROOT, Answer
 from tools.live.releases import EFFECT_NONE, Changed, expected, needs_effect_none

@@ -11,8 +11,8 @@ import pytest
 
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.explain.devices.device_state import DeviceState
-from kubectl_dra.report.paint import Painter, Sheet
-from kubectl_dra.report.picture import MOST, Share, write_bars, write_matrix, write_shares
+from kubectl_dra.report.bars import MOST, Share, write_bars, write_matrix, write_shares
+from kubectl_dra.report.color import Painter, Sheet
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
 from tests.terminal import Terminal

@@ -18,8 +18,8 @@ from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.client import Answered, Client
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import NOT_SERVED, Snapshot
-from kubectl_dra.console import one_line
 from kubectl_dra.errors import ClusterError, InputError
+from kubectl_dra.safe_output import one_line
 from kubectl_dra.taint.typed import TaintSpec
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"

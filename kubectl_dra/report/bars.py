@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kubectl_dra.explain.devices.device_state import DeviceState
-from kubectl_dra.report.paint import Painter
-from kubectl_dra.report.table import CELLS, GAP, MARKS, bar, legend
+from kubectl_dra.report.color import Painter
+from kubectl_dra.report.table import GAP
 from kubectl_dra.text import amount
 
 if TYPE_CHECKING:
     from kubectl_dra.drivers.health import DriverState, NodeDriver
 
+MARKS: Final = {
+    DeviceState.FREE: "o",
+    DeviceState.SHARED: "+",
+    DeviceState.HELD: "#",
+    DeviceState.TAINTED: "!",
+    DeviceState.BLOCKED: ":",
+    DeviceState.UNSERVED: "/",
+    DeviceState.UNUSABLE: "x",
+    DeviceState.UNKNOWN: "?",
+}
+CELLS: Final = 40
+"""Room for the marks of one row."""
 PICTURE: Final = "PICTURE"
 """The heading of a column of bars."""
 STATE_STYLES: Final = {
@@ -27,6 +40,24 @@ _MARK_STYLES: Final = {mark: STATE_STYLES.get(state, "red") for state, mark in M
 MOST: Final = 8
 """So many bars or rows of a matrix; the table below has the others."""
 _LEAST_CELLS: Final = 10
+
+
+def bar(states: Sequence[DeviceState], cells: int = CELLS) -> str:
+    """A mark for each device, in their order; of more devices than ``cells``, each state has its share."""
+    if len(states) <= cells:
+        return "".join(MARKS[state] for state in states)
+    counts = Counter(states)
+    # Whatever occurs has a mark, however rare it is; the most frequent one takes what is left.
+    most = max(counts, key=lambda state: counts[state])
+    shares = {state: max(1, count * cells // len(states)) for state, count in counts.items()}
+    shares[most] += cells - sum(shares.values())
+    return "".join(MARKS[state] * shares[state] for state in DeviceState if state in shares)
+
+
+def legend(states: Iterable[DeviceState]) -> str:
+    """What the marks mean, of the states that occur."""
+    present = {*states}
+    return "  ".join(f"{MARKS[state]} {state}" for state in DeviceState if state in present)
 
 
 def with_bars(

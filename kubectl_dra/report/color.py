@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from io import StringIO
 from typing import Final, TextIO
 
-from kubectl_dra.console import one_line, painted
+from kubectl_dra.safe_output import one_line, painted
 from kubectl_dra.text import whole_number
 
 # Whether a terminal shows hyperlinks (OSC 8): others may print what they do not understand.

@@ -1,0 +1,204 @@
+"""Conversion of resource.k8s.io objects between API versions, as the API server does it.
+
+v1 and v1beta2 have the same shape. v1beta1 and v1alpha3 have flat requests, and devices inside ``basic``;
+v1alpha3 also has plain quantities as capacities. v1alpha1 and v1alpha2 were never converted to anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kubectl_dra.api.codec import canonical, mismatch
+from kubectl_dra.api.dra_fields import KINDS, fields
+from kubectl_dra.api.releases import GROUP
+
+VERSIONS: Final = ("v1", "v1beta2", "v1beta1", "v1alpha3")
+"""The versions that convert to v1, in the order in which discovery prefers them."""
+_CLUSTER_SCOPED: Final = frozenset(("DeviceClass", "DeviceTaintRule", "ResourceSlice"))
+
+
+class ConversionError(ValueError):
+    """The object's apiVersion or kind, or the type of a field, prevents the conversion."""
+
+
+def to_v1(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The v1 form of an object in any of ``VERSIONS``, printed as the API server prints it.
+
+    Defaults are not added (see ``defaults.defaulted``). The input is not changed.
+
+    Raises:
+        ConversionError: another group, version or kind, or a field of the wrong type.
+    """
+    version = _version(raw)
+    wrong = mismatch(raw, raw["kind"], version)
+    if wrong is not None:
+        raise ConversionError(str(wrong))
+    out = canonical(reshaped(raw))
+    metadata = out.get("metadata")
+    if raw["kind"] in _CLUSTER_SCOPED and metadata and "namespace" in metadata:
+        out["metadata"] = {key: metadata[key] for key in metadata if key != "namespace"}
+    return out
+
+
+def from_v1(raw: Mapping[str, Any], version: str) -> dict[str, Any]:
+    """A v1 object in ``v1beta2`` or ``v1beta1``, or a DeviceTaintRule in ``v1alpha3``, as the API server prints it.
+
+    Raises:
+        ConversionError: not a v1 object of a known kind, or an unknown target version.
+    """
+    if _version(raw) != "v1":
+        raise ConversionError(f"{raw.get('apiVersion')} is not {GROUP}/v1")
+    if version not in ("v1", "v1beta2", "v1beta1") and (version, raw["kind"]) != ("v1alpha3", "DeviceTaintRule"):
+        raise ConversionError(f"no conversion to {version}")
+    wrong = mismatch(raw, raw["kind"])
+    if wrong is not None:
+        raise ConversionError(str(wrong))
+    out = canonical(raw)
+    out["apiVersion"] = f"{GROUP}/{version}"
+    if version == "v1beta1":
+        _spec_of(out, _claim_to_v1beta1, _slice_to_v1beta1)
+    return out
+
+
+def claim_spec_from_v1(spec: Mapping[str, Any], version: str) -> Mapping[str, Any]:
+    """A v1 spec of a claim in the shape of another version, with nothing normalised."""
+    if version not in ("v1beta1", "v1alpha3") or not spec.get("devices"):
+        return spec
+    out = _claim_to_v1beta1(spec)
+    for request in out["devices"].get("requests") or ():
+        if not request["deviceClassName"]:
+            del request["deviceClassName"]
+    return out
+
+
+def reshaped(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The v1 shape of an object, with nothing normalised. Shares structure with the input, which is not
+    changed.
+
+    A v1 object is returned unchanged. The object must have the right types.
+
+    Raises:
+        ConversionError: another group, version or kind.
+    """
+    version = _version(raw)
+    if version == "v1" and isinstance(raw, dict):
+        return raw
+    out = {**raw, "apiVersion": f"{GROUP}/v1"}
+    if version == "v1beta2":
+        return out
+    if version == "v1alpha3":
+        _drop_removed(out)
+    _spec_of(out, _claim_to_v1, _slice_to_v1)
+    return out
+
+
+def _version(raw: Mapping[str, Any]) -> str:
+    api_version, kind = raw.get("apiVersion"), raw.get("kind")
+    if not isinstance(api_version, str) or not isinstance(kind, str):
+        raise ConversionError("apiVersion and kind must be strings")
+    group, _, version = api_version.partition("/")
+    if group != GROUP or version not in VERSIONS or kind not in KINDS:
+        raise ConversionError(f"{api_version} {kind} does not convert to {GROUP}/v1")
+    return version
+
+
+def _spec_of(out: dict[str, Any], claim: Any, resource_slice: Any) -> None:
+    """Replace the claim spec or slice spec inside ``out`` by its converted form."""
+    spec = out.get("spec")
+    if not spec:
+        return
+    if out["kind"] == "ResourceClaim":
+        out["spec"] = claim(spec)
+    elif out["kind"] == "ResourceClaimTemplate" and spec.get("spec"):
+        out["spec"] = {**spec, "spec": claim(spec["spec"])}
+    elif out["kind"] == "ResourceSlice":
+        out["spec"] = resource_slice(spec)
+
+
+def _claim_to_v1(spec: Mapping[str, Any]) -> dict[str, Any]:
+    devices = spec.get("devices")
+    if not devices or not devices.get("requests"):
+        return dict(spec)
+    requests = [_request_to_v1(request or {}) for request in devices["requests"]]
+    return {**spec, "devices": {**devices, "requests": requests}}
+
+
+def _request_to_v1(flat: Mapping[str, Any]) -> dict[str, Any]:
+    own = {key: flat[key] for key in ("name", "firstAvailable") if key in flat}
+    exact = {key: value for key, value in flat.items() if key not in own and key != "exactly"}
+    if any(_is_set(key, value) for key, value in exact.items()):
+        own["exactly"] = exact
+    return own
+
+
+def _is_set(key: str, value: Any) -> bool:
+    # A list or pointer that is set counts even when it is empty; a string or number does not.
+    if key in ("deviceClassName", "allocationMode", "count"):
+        return bool(value)
+    return value is not None
+
+
+def _slice_to_v1(spec: Mapping[str, Any]) -> dict[str, Any]:
+    out = dict(spec)
+    # Not pointers in the old versions, so empty means not set.
+    for key in ("nodeName", "allNodes"):
+        if key in out and not out[key]:
+            del out[key]
+    if out.get("devices"):
+        out["devices"] = [_device_to_v1(device or {}) for device in out["devices"]]
+    return out
+
+
+def _device_to_v1(wrapped: Mapping[str, Any]) -> dict[str, Any]:
+    # A field that only newer shapes have at this place is unknown to the old version: the server drops it.
+    misplaced = fields("BasicDevice", "v1beta1")
+    out = {key: value for key, value in wrapped.items() if key != "basic" and key not in misplaced}
+    basic = wrapped.get("basic") or {}
+    out.update(basic)
+    if basic.get("capacity"):
+        out["capacity"] = {
+            name: value if isinstance(value, dict) else {"value": value} for name, value in basic["capacity"].items()
+        }
+    return out
+
+
+def _claim_to_v1beta1(spec: Mapping[str, Any]) -> dict[str, Any]:
+    devices = spec["devices"]
+    requests = devices.get("requests")
+    if not requests:
+        return dict(spec)
+    return {**spec, "devices": {**devices, "requests": [_request_to_v1beta1(request) for request in requests]}}
+
+
+def _request_to_v1beta1(request: Mapping[str, Any]) -> dict[str, Any]:
+    rest = {key: value for key, value in request.items() if key not in ("name", "exactly")}
+    return {"name": request["name"], "deviceClassName": "", **(request.get("exactly") or {}), **rest}
+
+
+def _slice_to_v1beta1(spec: Mapping[str, Any]) -> dict[str, Any]:
+    out = dict(spec)
+    for key in ("nodeName", "allNodes"):
+        if key in out and not out[key]:
+            del out[key]
+    if out.get("devices"):
+        out["devices"] = [
+            {"name": device["name"], "basic": {key: device[key] for key in device if key != "name"}}
+            for device in out["devices"]
+        ]
+    return out
+
+
+def _drop_removed(out: dict[str, Any]) -> None:
+    """Remove what existed only in v1alpha3 of 1.31: classic DRA's controllers, and node filters of classes."""
+    spec, status = out.get("spec") or {}, out.get("status") or {}
+    if out["kind"] == "DeviceClass":
+        out["spec"] = {key: spec[key] for key in spec if key != "suitableNodes"}
+    elif out["kind"] == "ResourceClaim":
+        out["spec"] = {key: spec[key] for key in spec if key != "controller"}
+        if status:
+            status = {key: status[key] for key in status if key != "deallocationRequested"}
+            allocation = status.get("allocation")
+            if allocation:
+                status["allocation"] = {key: allocation[key] for key in allocation if key != "controller"}
+            out["status"] = status
