@@ -458,10 +458,12 @@ class _Edit:
         assert done
 
     def _reword(self, found: re.Match[str], _: JSON) -> None:
+        # A domain may end another one; the name of an attribute stands behind a dot.
+        start = r"(?<![\w.])" if "." in found[2] else r"\b"
         done = 0
         for cel in self._each_selector():
             done += found[2] in cel["expression"]
-            cel["expression"] = re.sub(rf"\b{re.escape(found[2])}\b", found[1], cel["expression"])
+            cel["expression"] = re.sub(rf"{start}{re.escape(found[2])}\b", found[1], cel["expression"])
         assert done
 
     def _requote(self, found: re.Match[str], cause: JSON) -> None:
@@ -587,7 +589,7 @@ _SENTENCES: list[tuple[str, Told]] = [
     (r'^Write (quantity\("\w+"\)) or quantity', _Edit._requote),
     (r"^Write matchAttribute: (\S+), which these devices have", _Edit._match_attribute),
     (r"^Write (\d+) requests of count 1", _Edit._single_requests),
-    (r"^Write (\S+) in place of (\S+): no device has", _Edit._reword),
+    (r"^Write (\S+) in place of (\S+): (?:no device has|it is the domain)", _Edit._reword),
     (r"^Drop or loosen the constraint (matchAttribute|distinctAttribute) (\S+),", _Edit._drop_named_constraint),
     (r"^Put the requests into claims of their own", _Edit._claim_for_each),
     (r"To share, let all name one ResourceClaim: template (\S+) makes one for each", _Edit._one_claim),
