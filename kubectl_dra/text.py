@@ -75,9 +75,9 @@ def join(names: Iterable[str]) -> str:
 
 
 def with_article(kind: str) -> str:
-    """A kind with ``a`` or ``an``, as it is spoken."""
+    """A kind, or any other word, with ``a`` or ``an``, as it is spoken."""
     spelled = kind.startswith(("HTTP", "LLM", "MPI", "XGBoost"))
-    return f"{'an' if spelled or kind[:1] in 'AEIO' else 'a'} {kind}"
+    return f"{'an' if spelled or kind[:1] in 'AEIOaeio' else 'a'} {kind}"
 
 
 # Suggests names that a user may have meant.

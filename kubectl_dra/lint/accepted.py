@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.finding import LocatedFinding
-from kubectl_dra.lint.locate import excerpt
+from kubectl_dra.lint.locate import Excerpt, excerpt
 from kubectl_dra.lint.rules import BY_CODE, RULES
 from kubectl_dra.manifests.files import replace_bytes
 from kubectl_dra.manifests.source import Source, SourcePosition
@@ -145,7 +145,7 @@ class Suppression(Struct, frozen=True):
     """
 
     at: SourcePosition
-    line: str
+    line: Excerpt
     covers: int
     alone: bool
     codes: tuple[str, ...]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
+from itertools import takewhile
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from msgspec import Struct
@@ -190,6 +192,8 @@ class GivenObjects:
         self.unread: Final[dict[Gap, None]] = {}
         # The known drivers with what devices of the cluster and of the manifests have besides.
         self.drivers: Final[dict[str, Driver]] = {}
+        # The specs of the ResourceSlices that the API server takes; None before anyone asked.
+        self.slices: tuple[Mapping[str, Any], ...] | None = None
         for item in self.items:
             self._by_kind.setdefault(item.kind, []).append(item)
             if item.owner is None:
@@ -284,6 +288,19 @@ class Context:
         self._selectors: tuple[WrittenSelector, ...] | None = None
         self._spec: Mapping[str, Any] | None = None
 
+    def nearest(self, kind: str, name: str) -> tuple[Item, ...]:
+        """The objects of a name that are meant here, where several environments have one.
+
+        They are in the same file, else in the same directory, else in the nearest one above both. A patch is a part of
+        one elsewhere.
+        """
+        found = self.given.find(kind, name, "" if kind == "DeviceClass" else self.item.namespace)
+        if len(found) < 2:
+            return found
+        whole = [item for item in found if not item.is_patch] or found
+        steps = [_steps(self.item.place.file, item.place.file) for item in whole]
+        return tuple(item for item, distance in zip(whole, steps, strict=True) if distance == min(steps))
+
     @property
     def raw(self) -> Mapping[str, Any]:
         """The object as written."""
@@ -338,6 +355,15 @@ class Context:
                 texts.append((path, expression))
             self._selectors = tuple(compiled_selectors(texts, self.target))
         return self._selectors
+
+
+def _steps(here: str, there: str) -> int:
+    """How many directories up from a file the other one is; -1 for the same file."""
+    if here == there:
+        return -1
+    own, other = PurePath(here).parent.parts, PurePath(there).parent.parts
+    shared = takewhile(lambda parts: parts[0] == parts[1], zip(own, other, strict=False))
+    return len(own) - len(list(shared))
 
 
 def compiled_selectors(texts: Iterable[tuple[FieldPath, str]], target: AssumedCluster) -> Iterator[WrittenSelector]:

@@ -79,7 +79,8 @@ class LocatedFinding(Struct, frozen=True):
     """A finding with its position.
 
     Lines and columns count from 1, in characters; the end is after the last one; offsets count characters of
-    the text without its byte order mark. ``excerpt`` is the text of the first line. ``object`` is the kind
+    the text without its byte order mark. ``excerpt`` is the text of the first line, of a long one
+    only what is around the place: ``excerpt_start`` characters come before it. ``object`` is the kind
     with namespace and name. ``advice`` says what to change, ``safety`` whether ``changes`` do it.
     ``document`` and ``path`` lead to the culprit in the file; ``root`` is the path of the item's own root.
     ``lines`` are the lines where its enclosing parts begin; a suppression there covers it. ``command``,
@@ -102,6 +103,7 @@ class LocatedFinding(Struct, frozen=True):
     safety: Safety = "none"
     detail: str = ""
     excerpt: str = ""
+    excerpt_start: int = 0
     document: int = 0
     path: FieldPath = ()
     root: FieldPath = ()

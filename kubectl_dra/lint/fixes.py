@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from operator import eq
 from typing import Any, Final
 
 from msgspec import Struct
@@ -47,16 +48,76 @@ class Fixed(Struct, frozen=True):
         )
 
 
+_Refused = dict[tuple[Any, ...], tuple[LocatedFinding, str]]
+"""Fixes that are not made, with the reason, by the key of the finding."""
+
+
 def fix_text(source: Source, findings: Sequence[LocatedFinding], allowed: Sequence[Safety], check: Check) -> Fixed:
     """Make the fixes for a file's findings, then for findings in the result, until there are none.
 
-    A fix is made only if the text then reads exactly as intended, and its finding is gone.
+    A fix is made only if the text then reads exactly as intended, and its finding is gone; an unsafe one also only if
+    its object has no new error in the end.
     """
-    text, refused = source.text, {}
+    harmful: _Refused = {}
+    fixed = _fixed(source, findings, allowed, check, harmful)
+    if "unsafe" not in allowed:
+        return fixed
+    before: Sequence[LocatedFinding] | None = None
+    for _ in range(ROUNDS):
+        made = [finding for finding in (*fixed.made, *fixed.followed) if _can_harm(finding)]
+        if not made or not any(finding.severity == "error" for finding in fixed.left):
+            break
+        if before is None:
+            before = check(source.name, source.encode(source.text))
+        brought = {_key(finding): (finding, why) for finding, why in _harmful(made, fixed.left, before)}
+        if not brought:
+            break
+        harmful |= brought
+        fixed = _fixed(source, findings, allowed, check, harmful)
+    return fixed
+
+
+def _can_harm(finding: LocatedFinding) -> bool:
+    """Whether an error after the fix is its doing: once the API server refuses nothing, it shows what else is wrong."""
+    return finding.safety == "unsafe" and not finding.detail
+
+
+def _harmful(
+    made: Sequence[LocatedFinding], after: Sequence[LocatedFinding], before: Sequence[LocatedFinding]
+) -> Iterator[tuple[LocatedFinding, str]]:
+    """The fixes after which their object has an error that it did not have, with that error."""
+    places = {(finding.code, finding.document, finding.path) for finding in before}
+    told = {(finding.code, finding.document, finding.message) for finding in before}
+    for error in after:
+        if error.severity != "error" or (error.code, error.document, error.path) in places:
+            continue
+        if (error.code, error.document, error.message) in told:
+            # Only its place is another one.
+            continue
+        own = [finding for finding in made if (finding.document, finding.root) == (error.document, error.root)]
+        there = [finding for finding in own if _overlapping(finding, error)]
+        for finding in there or own:
+            yield finding, f"after it the object has a new error: {error.code}: {error.told}"
+
+
+def _overlapping(finding: LocatedFinding, error: LocatedFinding) -> bool:
+    """Whether the error is in what the fix of the finding changes, or around it."""
+    return any(all(map(eq, change.path, error.path)) for change in finding.changes)
+
+
+def _fixed(
+    source: Source,
+    findings: Sequence[LocatedFinding],
+    allowed: Sequence[Safety],
+    check: Check,
+    harmful: _Refused,
+) -> Fixed:
+    """The result of all rounds without the harmful fixes."""
+    text, refused = source.text, dict(harmful)
     made: list[LocatedFinding] = []
     followed: list[LocatedFinding] = []
     first = {_key(finding) for finding in findings}
-    settled: set[tuple[Any, ...]] = set()
+    settled: set[tuple[Any, ...]] = set(harmful)
     for _ in range(ROUNDS):
         current = source.with_text(text)
         waiting = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -145,7 +145,7 @@ def locate(finding: LintFinding, item: Item, document: Document, with_lines: boo
         "" if fix is None else fix.title,
         "none" if fix is None or not changes else fix.safety,
         finding.detail,
-        excerpt(document.source, at),
+        *excerpt(document.source, at),
         document.index,
         path,
         item.place.path,
@@ -174,17 +174,27 @@ def _quoted(change: Change, document: Document) -> Change:
     return Set(change.path, str(text))
 
 
-def excerpt(source: Source, at: SourcePosition) -> str:
-    """The line of the text where the position begins; at most a few hundred characters."""
+class Excerpt(NamedTuple):
+    """A part of a line, a few hundred characters at most, and how many characters of the line come before it."""
+
+    text: str
+    start: int = 0
+
+
+def excerpt(source: Source, at: SourcePosition) -> Excerpt:
+    """The line of the text where the position begins; of a long one what is around the position."""
     start = at.offset - at.column + 1
-    match = _LINE_END.search(source.text, at.offset, start + _EXCERPT)
-    return source.text[start : start + _EXCERPT if match is None else match.start()]
+    match = _LINE_END.search(source.text, at.offset)
+    end = len(source.text) if match is None else match.start()
+    before = 0 if end - start <= _EXCERPT else max(0, at.column - 1 - _EXCERPT // 2)
+    return Excerpt(source.text[start + before : min(end, start + before + _EXCERPT)], before)
 
 
-def excerpt_of_line(source: Source, line: int) -> str:
-    """The text of a line, counted from 1; empty if there is none."""
+def excerpt_at(source: Source, line: int, column: int) -> Excerpt:
+    """The same of a line and a column, counted from 1; empty if there is no such line."""
     start = source.line_start(line)
-    return "" if start is None else excerpt(source, SourcePosition(line, 1, line, 1, start, start))
+    offset = min((start or 0) + column - 1, len(source.text))
+    return Excerpt("") if start is None else excerpt(source, SourcePosition(line, column, line, column, offset, offset))
 
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
@@ -211,14 +221,15 @@ def pointed(rule: type[Rule], source: Source, message: str, line: int, column: i
     """A finding about a text, at a position without an extent."""
     offset = min((source.line_start(line) or 0) + column - 1, len(source.text))
     at = SourcePosition(line, column, line, column, offset, offset)
-    return LocatedFinding(
-        rule.code, rule.severity, source.name, *at, "", "", message, excerpt=excerpt_of_line(source, line)
-    )
+    shown, before = excerpt_at(source, line, column)
+    place = (rule.code, rule.severity, source.name, *at)
+    return LocatedFinding(*place, "", "", message, excerpt=shown, excerpt_start=before)
 
 
-def spanned(rule: type[Rule], file: str, message: str, at: SourcePosition, line: str) -> LocatedFinding:
-    """A finding about a span of a file's text; ``line`` is the text of its line."""
-    return LocatedFinding(rule.code, rule.severity, file, *at, "", "", message, excerpt=line, lines=(at.line,))
+def spanned(rule: type[Rule], file: str, message: str, at: SourcePosition, shown: Excerpt) -> LocatedFinding:
+    """A finding about a span of a file's text; ``shown`` is what to show of its line."""
+    place = (rule.code, rule.severity, file, *at)
+    return LocatedFinding(*place, "", "", message, excerpt=shown.text, excerpt_start=shown.start, lines=(at.line,))
 
 
 # Keeps some documents in memory to locate findings later, and rereads the others.

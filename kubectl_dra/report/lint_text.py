@@ -170,15 +170,20 @@ def _source(out: Painter, finding: LocatedFinding) -> Iterator[str]:
     """The line, cut around the place if it is wide (marked with …), and a caret under the culprit."""
     if not finding.excerpt.strip():
         return
-    line, start = finding.excerpt, finding.column - 1
-    end = finding.end_column - 1 if finding.end_line == finding.line else len(line)
+    before = finding.excerpt_start
+    line, start = finding.excerpt, finding.column - 1 - before
+    end = finding.end_column - 1 - before if finding.end_line == finding.line else len(line)
     number = str(finding.line)
     room = max(20, out.width - len(number) - 8)
     cut = 0
     if len(line) > room:
         cut = max(0, min(start - _BEFORE, len(line) - room))
         line = line[cut : cut + room]
-        line = (_CUT if cut else line[:1]) + line[1:-1] + (_CUT if cut + room < len(finding.excerpt) else line[-1:])
+        line = (
+            (_CUT if cut or before else line[:1])
+            + line[1:-1]
+            + (_CUT if cut + room < len(finding.excerpt) else line[-1:])
+        )
     start, end = max(0, start - cut), max(0, min(end - cut, len(line)))
     lead = "\t".join([" " * _width(part) for part in line[:start].split("\t")])
     caret = "^" * max(1, _width(line[start:end]))

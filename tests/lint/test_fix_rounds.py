@@ -63,3 +63,16 @@ def test_two_findings_of_one_text_are_both_fixed() -> None:
     text = CLAIM.replace('device.attributes["nvidia.com/gpu"].gpuModuleID == 1', f"{two} || {two}")
     done = fixed(text, findings(text))
     assert ".string" not in done.text.after and not done.refused
+
+
+def test_no_unsafe_fix_gives_its_object_a_new_error() -> None:
+    text = CLAIM.replace('"2"', "2").replace("nvidia.com/gpu", "gpu.nvidia.com")
+    (found,) = (finding for finding in findings(text) if finding.code == "DRA211")
+    expression, exactly = found.path, found.path[:-4]
+    harmful = replace(found, code="DRA223", safety="unsafe", changes=(Set(expression, "device.nope"),))
+    good = replace(found, code="DRA301", safety="unsafe", path=exactly, changes=(Set((*exactly, "count"), 3),))
+    done = fixed(text, [harmful, good])
+    assert [finding.code for finding in done.made] == ["DRA301"]
+    ((refused, why),) = done.refused
+    assert refused.code == "DRA223" and why.startswith("after it the object has a new error: DRA112: ")
+    assert "count: 3" in done.text.after and "nope" not in done.text.after

@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from kubectl_dra.api.dra_fields import gated
 from kubectl_dra.api.releases import GROUP
-from kubectl_dra.api.schema import Field, FieldPath
+from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.command import kubectl
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.lint.analysis.extended_requests import extended_requests
@@ -61,24 +60,6 @@ def _alternatives(context: Context) -> Iterator[RequestAlternative]:
             yield RequestAlternative(name, name, (*path, "exactly"), exactly)
         for position, sub in enumerate(items(request, "firstAvailable")):
             yield RequestAlternative(name, f"{name}/{sub.get('name') or ''}", (*path, "firstAvailable", position), sub)
-
-
-# Finds the fields of an object that need a feature gate.
-
-_SPECS: Final[Mapping[str, str]] = {
-    "DeviceClass": "DeviceClassSpec",
-    "ResourceClaim": "ResourceClaimSpec",
-    "ResourceClaimTemplate": "ResourceClaimSpec",
-    "ResourceSlice": "ResourceSliceSpec",
-}
-
-
-@once
-def gated_fields(context: Context) -> tuple[tuple[FieldPath, Field], ...]:
-    """The fields of the object's spec (in v1's shape) that need a gate, with their paths."""
-    struct = _SPECS.get(context.item.kind)
-    fields = gated(context.spec, struct, context.spec_path) if struct else ()
-    return tuple((path, field) for path, field, value in fields if value != {})
 
 
 # The command that carries out a finding's recommendation, if ``migrate`` can.
@@ -223,7 +204,7 @@ def uses(pod: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str, str]]:
 
 def drivers_of_claim(context: Context, reference: Reference) -> tuple[Driver, ...] | None:
     """The known drivers of a claim or template; None if it is not given, or its class is unknown."""
-    given = context.given.find(reference.kind, reference.target, context.item.namespace)
+    given = context.nearest(reference.kind, reference.target)
     if not given and made_by_compute_domain(context, reference):
         driver = catalogue().driver("compute-domain.nvidia.com")
         return () if driver is None else (driver,)
@@ -269,7 +250,7 @@ def made_by_compute_domain(context: Context, reference: Reference) -> bool:
 def speaks_of_network(context: Context, reference: Reference) -> bool:
     """Whether an unknown claim sounds, by its names, like a network interface or an IMEX channel."""
     names = [reference.name, reference.target]
-    for item in context.given.find(reference.kind, reference.target, context.item.namespace):
+    for item in context.nearest(reference.kind, reference.target):
         names.extend(claim_classes(item))
     return any(_NETWORK.search(name) for name in names)
 

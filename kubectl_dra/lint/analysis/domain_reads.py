@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from kubectl_dra.admission.server.names import is_identifier
 from kubectl_dra.cel import ast
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.text import with_article
@@ -18,13 +19,18 @@ _TABLES: Final = {"attributes": "attribute", "capacity": "capacity"}
 
 
 class MisreadDomain(Struct, frozen=True):
-    """What is read as a ``domain`` and is none: where, what is wrong, and the ``expression`` that is meant."""
+    """What is read as a ``domain`` and is none: where, what is wrong, and the ``expression`` that is meant.
+
+    ``node`` is false if it is only ``tested`` whether there is such a thing, and an error otherwise.
+    """
 
     start: int
     end: int
     domain: str
     told: str
     expression: str
+    node: ast.Expression
+    tested: bool
 
 
 def misread_domains(root: ast.Expression, text: str, drivers: Sequence[Driver]) -> Iterator[MisreadDomain]:
@@ -71,8 +77,8 @@ def _unquoted(
             read = f'{text[table.start : table.end]}["{driver.name}"].{parent.field}'
             told = f"the dots of {driver.name} are read as steps, and {names[0]} as the domain"
             if parent.test_only:
-                return MisreadDomain(parent.start, parent.end, names[0], told, f"has({read})")
-            return MisreadDomain(table.start, parent.end, names[0], told, read)
+                return MisreadDomain(parent.start, parent.end, names[0], told, f"has({read})", parent, True)
+            return MisreadDomain(table.start, parent.end, names[0], told, read, node, False)
         top = parent
     return None
 
@@ -87,7 +93,7 @@ def _name(
     member = isinstance(node, ast.Call) and node.function == "@in"
     if slash and member:
         place = domain
-    elif not slash and len(owners) == len(drivers) == 1 and drivers[0].complete:
+    elif is_identifier(key) and len(owners) == len(drivers) == 1 and drivers[0].complete:
         place = owners[0].name
     else:
         return None
@@ -95,7 +101,9 @@ def _name(
     told = f"{key} is no domain" if slash else f"{key} is {with_article(kind)} of {place}, and no domain"
     if member:
         written = f'"{short}" in {read}'
-        return MisreadDomain(node.start, node.end, key, f"{told}: no device has that", written)
+        return MisreadDomain(node.start, node.end, key, f"{told}: no device has that", written, node, True)
     if isinstance(node, ast.Select) and node.test_only:
-        return MisreadDomain(node.start, node.end, key, f"{told}: no device has that", f"has({read}.{short})")
-    return MisreadDomain(node.start, node.end, key, f"{told}: reading it is an error", f"{read}.{short}")
+        return MisreadDomain(
+            node.start, node.end, key, f"{told}: no device has that", f"has({read}.{short})", node, True
+        )
+    return MisreadDomain(node.start, node.end, key, f"{told}: reading it is an error", f"{read}.{short}", node, False)

@@ -8,6 +8,7 @@ occur. Any form of guard works, because ``has(x)`` is known to be false if the a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
@@ -50,10 +51,10 @@ class _Optional(Struct, frozen=True):
 
 
 ANYTHING: Final = PossibleResults()
+FALSE: Final = PossibleResults((False,))
 FAILS: Final = PossibleResults((), True)
 DEVICE: Final = PossibleResults(place=Column("device", None, None))
 _TRUE: Final = PossibleResults((True,))
-_FALSE: Final = PossibleResults((False,))
 _ORDERED: Final[Mapping[str, Callable[..., Any]]] = {
     "_<_": lambda left, right: bool(left < right),
     "_<=_": lambda left, right: bool(left <= right),
@@ -71,18 +72,26 @@ _TEXT: Final[Mapping[str, Callable[..., Any]]] = {
 _Scope = dict[str, PossibleResults]
 
 
-def outcome(expression: ast.Expression, shape: Shape) -> tuple[PossibleResults, tuple[Read, ...]]:
-    """The possible results of the expression on a device of the shape, and the reads that fail on the way."""
-    judge = _Judge(shape)
+def outcome(
+    expression: ast.Expression, shape: Shape, known: Mapping[int, PossibleResults] = MappingProxyType({})
+) -> tuple[PossibleResults, tuple[Read, ...]]:
+    """The possible results of the expression on a device of the shape, and the reads that fail on the way.
+
+    ``known`` are results of parts, by the part's id.
+    """
+    judge = _Judge(shape, known)
     return judge.run(expression, {"device": DEVICE}), tuple(judge.failed)
 
 
 class _Judge:
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, known: Mapping[int, PossibleResults]) -> None:
         self.shape = shape
+        self.known = known
         self.failed: list[Read] = []
 
     def run(self, node: ast.Expression, scope: _Scope) -> PossibleResults:
+        if node.id in self.known:
+            return self.known[node.id]
         if isinstance(node, ast.Literal):
             return PossibleResults((node.value,))
         if isinstance(node, ast.Identifier):
@@ -125,7 +134,7 @@ class _Judge:
         column = Column(place.kind, place.domain, key)
         values = self.shape.values(column)
         if test_only:
-            return _FALSE if values == () else _TRUE
+            return FALSE if values == () else _TRUE
         if values == ():
             self.failed.append(Read(column, node))
             return FAILS
@@ -216,7 +225,7 @@ class _Judge:
     ) -> PossibleResults:
         inner = optional.inner
         if function == "hasValue":
-            return _FALSE if inner is None else _TRUE
+            return FALSE if inner is None else _TRUE
         if function == "orValue":
             return others[0] if inner is None else inner
         if function == "value":
@@ -230,7 +239,7 @@ class _Judge:
                 return PossibleResults(None, error)
             if place.domain is None:
                 return self._has_domain(item.values[0])
-            return _FALSE if self.shape.values(Column(place.kind, place.domain, item.values[0])) == () else _TRUE
+            return FALSE if self.shape.values(Column(place.kind, place.domain, item.values[0])) == () else _TRUE
         if container.values is None or len(container.values) != 1 or not isinstance(container.values[0], list):
             return PossibleResults(None, error)
         if item.values is None:
@@ -242,7 +251,7 @@ class _Judge:
         if self.shape.driver == domain:
             return _TRUE
         known = self.shape.values(Column("attribute", domain, None))
-        return _FALSE if known == () else ANYTHING
+        return FALSE if known == () else ANYTHING
 
     def _computed(self, function: str, parts: list[PossibleResults], error: bool) -> PossibleResults:
         if any(part.values is None or len(part.values) > 64 for part in parts):

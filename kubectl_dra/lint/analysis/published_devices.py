@@ -13,7 +13,8 @@ from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.shared_devices import PerDeviceColumn
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import Attribute, Driver, Kind, catalogue
-from kubectl_dra.lint.context import Context, GivenObjects, items
+from kubectl_dra.lint.analysis.server_verdict import is_accepted
+from kubectl_dra.lint.context import Context, items
 from kubectl_dra.manifests.changes import fields_at
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def known_driver(context: Context, name: str | None) -> Driver | None:
         of_cluster = None if context.snapshot is None else context.snapshot.derived(_of_snapshot).driver(name)
         driver = of_cluster or catalogue().driver(name)
         assert driver is not None
-        known[name] = _with(driver, _of_manifests(context.given, name))
+        known[name] = _with(driver, _of_manifests(context, name))
     return known[name]
 
 
@@ -61,8 +62,7 @@ def published_domains(context: Context) -> frozenset[str]:
     domains = set[str]()
     if context.snapshot is not None:
         domains |= context.snapshot.derived(_of_snapshot).domains
-    for item in context.given.of_kind("ResourceSlice"):
-        spec = fields_at(item.v1 or {}, "spec")
+    for spec in _slices(context):
         domains.add(str(spec.get("driver")))
         for device in items(spec, "devices"):
             for kind in ("attributes", "capacity"):
@@ -130,9 +130,17 @@ def _of_snapshot(snapshot: Snapshot) -> _OfSnapshot:
     return _OfSnapshot(snapshot)
 
 
-def _of_manifests(given: GivenObjects, driver: str) -> Iterator[_Device]:
-    for item in given.of_kind("ResourceSlice"):
-        spec = fields_at(item.v1 or {}, "spec")
+def _slices(context: Context) -> tuple[Mapping[str, Any], ...]:
+    """The specs of the ResourceSlices of the manifests. One that the API server refuses publishes nothing."""
+    given = context.given
+    if given.slices is None:
+        accepted = (item for item in given.of_kind("ResourceSlice") if is_accepted(Context(item, context.target)))
+        given.slices = tuple(fields_at(item.v1 or {}, "spec") for item in accepted)
+    return given.slices
+
+
+def _of_manifests(context: Context, driver: str) -> Iterator[_Device]:
+    for spec in _slices(context):
         for device in items(spec, "devices") if spec.get("driver") == driver else ():
             keys = tuple(str(taint.get("key")) for taint in items(device, "taints"))
             yield _published(driver, fields_at(device, "attributes"), fields_at(device, "capacity"), keys)

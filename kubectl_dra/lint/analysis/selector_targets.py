@@ -129,7 +129,7 @@ def columns(program: Program) -> tuple[Column, ...]:
 
 def class_programs(context: Context, name: str) -> tuple[Program, ...] | None:
     """The compiled selectors of a class from the manifests or the snapshot; None if there is none."""
-    given = context.given.classes(name)
+    given = context.nearest("DeviceClass", name)
     if given:
         return _programs_of(given[0], context.target)
     if context.snapshot is not None and name in context.snapshot.classes:

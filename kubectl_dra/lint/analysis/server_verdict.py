@@ -9,10 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.api.defaults import gates_in_use
-from kubectl_dra.api.dra_fields import KINDS
+from kubectl_dra.api.dra_fields import KINDS, gated
 from kubectl_dra.api.releases import lifecycle
 from kubectl_dra.api.schema import Field, FieldPath
-from kubectl_dra.lint.analysis.claim_requests import gated_fields
 from kubectl_dra.lint.context import AssumedCluster, Context, Item, once, stored_key
 from kubectl_dra.manifests.changes import fields_at, value_at
 from kubectl_dra.manifests.workloads import pod_templates
@@ -78,6 +77,11 @@ _OF_THE_WHOLE: Final = frozenset(
 )
 """The server's violations that arise because a part of the object is missing."""
 BAD_REQUEST: Final = 400
+
+
+def is_accepted(context: Context) -> bool:
+    """Whether the server finds nothing wrong with what is written here."""
+    return context.item.v1 is not None and next(violations_of(context), None) is None
 
 
 def _is_elsewhere(item: Item, violation: Violation) -> bool:
@@ -303,6 +307,24 @@ def _refuses_changes(context: Context, both: BothReleases) -> bool:
     raw, after = context.raw, both.after
     verdict = check_update(raw, raw, release=after.release, features=after.features, namespaces={})
     return verdict is not None and not verdict.accepted
+
+
+# Finds the fields of an object that need a feature gate.
+
+_SPECS: Final[Mapping[str, str]] = {
+    "DeviceClass": "DeviceClassSpec",
+    "ResourceClaim": "ResourceClaimSpec",
+    "ResourceClaimTemplate": "ResourceClaimSpec",
+    "ResourceSlice": "ResourceSliceSpec",
+}
+
+
+@once
+def gated_fields(context: Context) -> tuple[tuple[FieldPath, Field], ...]:
+    """The fields of the object's spec (in v1's shape) that need a gate, with their paths."""
+    struct = _SPECS.get(context.item.kind)
+    fields = gated(context.spec, struct, context.spec_path) if struct else ()
+    return tuple((path, field) for path, field, value in fields if value != {})
 
 
 class FieldKept(Struct, frozen=True):

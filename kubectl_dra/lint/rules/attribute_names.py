@@ -13,17 +13,17 @@ from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import STANDARD, Attribute, Driver, catalogue
+from kubectl_dra.lint.analysis.absent_reads import harmless, matches_where, without_harm
 from kubectl_dra.lint.analysis.cel_terms import column_of
 from kubectl_dra.lint.analysis.constraint_attributes import STANDARD_NAMES, named_attributes
 from kubectl_dra.lint.analysis.corrections import spliced
 from kubectl_dra.lint.analysis.domain_reads import MisreadDomain, misread_domains
 from kubectl_dra.lint.analysis.memory_amounts import memory_fix
-from kubectl_dra.lint.analysis.possible_results import Shape, outcome
+from kubectl_dra.lint.analysis.possible_results import FAILS, FALSE
 from kubectl_dra.lint.analysis.published_devices import known_driver, published_domains
 from kubectl_dra.lint.analysis.selector_targets import (
     SELECTOR_KINDS,
     AskedSelector,
-    Lacking,
     asked,
     columns,
     drivers_of,
@@ -113,7 +113,8 @@ class UnknownAttribute(
                 continue
             name, what = column.id or "", column.kind
             message = f"{driver.name} has no {what} {name}"
-            behind = _without_harm(context, mention)
+            target = _target(context, mention)
+            behind = without_harm(target, column) if target is not None else ""
             surely: Severity = "warning" if behind else "error"
             hint = driver.no_equal.get(name)
             if what == "attribute" and name in driver.removed:
@@ -166,6 +167,9 @@ class UnknownAttribute(
         )
 
 
+_DECIDED: Final = "; the rest of the expression decides"
+
+
 class ClassAsDomain(
     Rule,
     code="DRA216",
@@ -174,18 +178,26 @@ class ClassAsDomain(
     kinds=SELECTOR_KINDS,
     scope="set",
     fixable="unsafe",
-    otherwise={"warning": "the name only resembles that of a driver"},
+    otherwise={"warning": "the name only resembles that of a driver, or the selector matches all the same"},
 ):
     """A class name where the driver's name belongs."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         done: set[tuple[FieldPath, str]] = set()
         for target in asked(context):
-            for read in self._misread(context, target):
+            misread = tuple(self._misread(context, target))
+            matches = matches_where(target, {read.node.id: FALSE if read.tested else FAILS for read in misread})
+            for read in misread:
                 done.add((target.selector.path, read.domain))
                 change = Splice(target.selector.path, read.start, read.end, read.expression)
                 fix = Fix(f"Write {read.expression}", (change,), "unsafe", expression=read.expression)
-                yield self.finding(target.selector.path, read.told, fix=fix, cel=(read.start, read.end))
+                yield self.finding(
+                    target.selector.path,
+                    f"{read.told}{_DECIDED if matches else ''}",
+                    fix=fix,
+                    severity="warning" if matches else None,
+                    cel=(read.start, read.end),
+                )
         for mention in mentions(context):
             domain = mention.column.domain or ""
             # Of a domain with a name behind it DRA218 says what is meant.
@@ -227,43 +239,37 @@ class ClassAsDomain(
                 right = expected[0].name if len(expected) == 1 else ""
                 names = " or ".join(driver.name for driver in expected)
                 message = f"devices of class {mention.device_class} have nothing in the domain {domain}: it is {names}"
+        target = _target(context, mention)
+        behind = harmless(target, mention.column) if target is not None else ""
         spots = () if mention.program is None else _domain_literals(mention.program, domain)
         changes: tuple[Change, ...] = ()
-        if mention.program is not None and right and spots:
+        has_them = right and _has_all(context, right, mention)
+        if mention.program is not None and has_them and spots:
             text = mention.program.ast.source
             changes = (spliced(mention.path, text, [(node.start + 1, node.end - 1, right) for node in spots]),)
-        if mention.program is None and right:
+        if mention.program is None and has_them:
             changes = (Set(mention.path, f"{right}/{mention.column.id}"),)
         return self.finding(
             mention.path,
-            message,
-            fix=Fix(f"Write {right} as the domain", changes, "unsafe" if changes else "none") if right else None,
-            severity=severity,
+            f"{message}{behind}",
+            fix=Fix(f"Write {right} as the domain", changes, "unsafe" if changes else "none") if has_them else None,
+            severity="warning" if behind else severity,
             cel=(spots[0].start, spots[0].end) if spots else mention.cel,
         )
 
 
-def _without_harm(context: Context, mention: Mention) -> str:
-    """Why an expression never ends in an error though no device has the attribute, as a clause; empty if it does."""
-    program, column = mention.program, mention.column
-    if program is None:
-        return ""
-    lacking = Lacking(column, column.domain)
-    target = next((each for each in asked(context) if each.selector.path == mention.path), None)
-    if _fails(program, lacking, column) and not (
-        target is not None and target.sure and not any(_fails(program, kind, column) for kind in target.kinds)
-    ):
-        return ""
-    _, failed = outcome(program.ast.expression, lacking)
-    if any(read.column == column for read in failed):
-        return "; the rest of the expression decides without it: this term says nothing"
-    return "; it is read only where a device has it, which none does"
+def _target(context: Context, mention: Mention) -> AskedSelector | None:
+    return next((each for each in asked(context) if each.selector.path == mention.path), None)
 
 
-def _fails(program: Program, shape: Shape, column: Column) -> bool:
-    """Whether the expression can end in an error on such a device because it reads the column."""
-    results, failed = outcome(program.ast.expression, shape)
-    return results.error and any(read.column == column for read in failed)
+def _has_all(context: Context, name: str, mention: Mention) -> bool:
+    """Whether a driver has what is read in the domain, or it is known what does this instead."""
+    driver = known_driver(context, name)
+    if driver is None or not driver.complete:
+        return True
+    read = columns(mention.program) if mention.program is not None else (mention.column,)
+    own = [column._replace(domain=name) for column in read if column.domain == mention.column.domain]
+    return all(driver.knows(column) or column.id in {*driver.instead, *driver.removed} for column in own)
 
 
 def _domain_literals(program: Program, domain: str) -> tuple[ast.Expression, ...]:

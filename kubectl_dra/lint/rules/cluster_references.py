@@ -202,7 +202,7 @@ class MorePodsThanDevices(
 
 def _requests_of(context: Context, template: str) -> Sequence[Mapping[str, Any]]:
     """The requests of a template, in the manifests or the cluster."""
-    if given := context.given.find("ResourceClaimTemplate", template, context.item.namespace):
+    if given := context.nearest("ResourceClaimTemplate", template):
         return given[0].requests
     known = context.snapshot.templates if context.snapshot is not None else {}
     target = known.get((context.item.namespace or "default", template))

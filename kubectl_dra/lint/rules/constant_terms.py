@@ -51,12 +51,32 @@ class ConstantDecides(
                     "the selector is true for no device: it looks at none",
                     fix="Write what the device must have, or remove the selector.",
                 )
+            yield from self._deciding(target)
             yield from self._letters(target)
             for comparison in comparisons(target.program):
                 if finding := self._size(target, comparison):
                     yield finding
         if context.item.kind != "DeviceClass":
             yield from self._requested(context)
+
+    def _deciding(self, target: AskedSelector) -> Iterator[LintFinding]:
+        """Of a constant beside ``||`` or ``&&`` that makes the other terms say nothing."""
+        for node in ast.walk(target.program.ast.expression):
+            if not isinstance(node, ast.Call) or node.function not in ("_||_", "_&&_"):
+                continue
+            decides = node.function == "_||_"
+            for term in node.arguments:
+                of_device = any(isinstance(part, ast.Identifier) for part in ast.walk(term))
+                if of_device or outcome(term, OtherDriver())[0].values != (decides,):
+                    continue
+                written = target.selector.expression[term.start : term.end]
+                yield self.finding(
+                    target.selector.path,
+                    f"{written} makes this always {str(decides).lower()}: the other terms of "
+                    f"{'||' if decides else '&&'} say nothing",
+                    fix=f"Leave out {written}, or the other terms.",
+                    cel=(term.start, term.end),
+                )
 
     def _letters(self, target: AskedSelector) -> Iterator[LintFinding]:
         for node, _ in scoped(target.program.ast.expression):

@@ -104,7 +104,7 @@ def _is_of_cpus(context: Context, reference: Reference) -> bool:
 def _cpus(context: Context, reference: Reference) -> int | None:
     """Number of CPUs of a claim; None if that depends on the devices, or is no number of CPUs."""
     total = 0
-    for request in context.given.find(reference.kind, reference.target, context.item.namespace)[0].requests:
+    for request in context.nearest(reference.kind, reference.target)[0].requests:
         exactly = fields_at(request, "exactly")
         asked = fields_at(exactly, "capacity", "requests")
         cpus = _whole(asked.get(f"{DRIVER}/cpu", asked.get("cpu")))

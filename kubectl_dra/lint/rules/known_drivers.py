@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import Driver
+from kubectl_dra.lint.analysis.absent_reads import harmless
 from kubectl_dra.lint.analysis.capacity_requests import unknown_capacities
 from kubectl_dra.lint.analysis.cel_terms import comparisons
 from kubectl_dra.lint.analysis.claim_requests import alternatives
@@ -37,6 +38,9 @@ class NotOnClass(
     kinds=("ResourceClaim", "ResourceClaimTemplate"),
     scope="set",
     fixable="unsafe",
+    otherwise={
+        "warning": "the selector matches all the same: it reads what is absent behind a guard, or needs no answer"
+    },
     fixed_where="the name of a requested capacity differs by the driver as its domain only",
 ):
     """An attribute or capacity that the class's devices do not have."""
@@ -69,11 +73,14 @@ class NotOnClass(
     def _told(self, target: AskedSelector, driver: Driver, column: Column) -> LintFinding:
         having = {kind.name for kind in driver.kinds if kind.publishes(column)}
         classes = [name for name, installed in driver.classes.items() if having & set(installed.kinds)]
+        behind = harmless(target, column)
         return self.finding(
             target.selector.path,
             f"devices of class {target.device_class} have no {column.kind} {column.id}"
-            + (f": only those of class {' and '.join(classes)} do" if classes else ""),
-            fix=f"Ask for class {classes[0]}." if classes else None,
+            + (f": only those of class {' and '.join(classes)} do" if classes else "")
+            + behind,
+            severity="warning" if behind else None,
+            fix=f"{'Leave it out, or ask' if behind else 'Ask'} for class {classes[0]}." if classes else None,
             cel=span_of(target.program, column),
         )
 

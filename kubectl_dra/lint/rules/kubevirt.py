@@ -103,7 +103,7 @@ def _requests(context: Context, pod_claim: Mapping[str, Any]) -> list[str]:
     """The requests of what an entry of ``resourceClaims`` names, if that is given; else none."""
     for field, kind in REFERENCES.items():
         if target := pod_claim.get(field):
-            given = context.given.find(kind, str(target), context.item.namespace)
+            given = context.nearest(kind, str(target))
             return [str(request.get("name") or "") for request in given[0].requests] if given else []
     return []
 

@@ -70,9 +70,10 @@ class UnknownRequest(
             if not request or reference is None:
                 continue
             given = context.given.find(reference.kind, reference.target, context.item.namespace)
-            known = [[str(entry.get("name") or "") for entry in item.requests] for item in given]
-            if not known or any(request in names for names in known):
+            if not given or any(request in _requests_of(item) for item in given):
                 continue
+            given = context.nearest(reference.kind, reference.target)
+            known = [_requests_of(item) for item in given]
             near = known[0] if len(known[0]) == 1 and known[0][0] else nearest(request, known[0], 1)
             at = (*path, "request")
             lost = replaced_list(given[0], "requests", request)
@@ -82,6 +83,10 @@ class UnknownRequest(
                 f"{reference.kind} {reference.target} has no request {request}; it has {', '.join(known[0]) or 'none'}",
                 fix=spelling if lost is None else Fix(lost.advice),
             )
+
+
+def _requests_of(item: Item) -> list[str]:
+    return [str(entry.get("name") or "") for entry in item.requests]
 
 
 class ClaimOrTemplate(

@@ -11,6 +11,7 @@ from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.constants import FailingConstant, failing_constants
 from kubectl_dra.data.drivers import Attribute, Driver, catalogue
 from kubectl_dra.data.product_names import alike
+from kubectl_dra.lint.analysis.absent_reads import matches_where
 from kubectl_dra.lint.analysis.cel_terms import Constant, ConstantComparison, comparisons, demands
 from kubectl_dra.lint.analysis.contradictions import ExcludedTerm, Whose, clash, classes_for
 from kubectl_dra.lint.analysis.corrections import semver_text, spliced
@@ -22,6 +23,7 @@ from kubectl_dra.lint.analysis.mistyped_calls import (
     mistyped_calls,
     wrong_constants,
 )
+from kubectl_dra.lint.analysis.possible_results import FAILS, FALSE
 from kubectl_dra.lint.analysis.product_names import MiscasedPart, common_part, miscased_parts
 from kubectl_dra.lint.analysis.published_devices import known_driver, published_amounts
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, read_text
@@ -48,7 +50,10 @@ class NeverTrue(
     kinds=SELECTOR_KINDS,
     fixable="unsafe",
     scope="set",
-    otherwise={"warning": "no known product has this name, or a list has other values that are right"},
+    otherwise={
+        "warning": "no known product has this name, a list has other values that are right, "
+        "or the rest of the expression can be true"
+    },
     fixed_where="one value of the right type, or one known name, can be meant",
 ):
     """A comparison that can never be true."""
@@ -100,11 +105,13 @@ class NeverTrue(
             outcome = "is never true" if comparison.operator in ("==", "in") else "says nothing: they are never equal"
             if comparison.operator in ("<", "<=", ">", ">="):
                 outcome = "ends in an error"
+        matches = matches_where(target, {comparison.node.id: FAILS if "ends in an error" in outcome else FALSE})
         return self.finding(
             target.selector.path,
             f"{name} of {driver.name} is {WORDS[attribute.type]}, so comparing it with "
             f"{WORDS.get(value.type, 'a ' + value.type)} {outcome}",
             fix=_typed(target, comparison, attribute, value),
+            severity="warning" if matches else None,
             cel=(comparison.node.start, comparison.node.end),
         )
 
@@ -126,7 +133,11 @@ class NeverTrue(
                 target.selector.path,
                 found.message,
                 fix=found.fix,
-                severity=None if attribute.values and len(odd) == len(set(wanted)) else "warning",
+                severity=None
+                if attribute.values
+                and len(odd) == len(set(wanted))
+                and not matches_where(target, {comparison.node.id: FALSE})
+                else "warning",
                 cel=_place(target, comparison, text),
             )
 
@@ -192,6 +203,9 @@ class QuantityEquality(
                     continue
                 example = (facts or {}).get("example")
                 shown = f", for example {example}" if example else ""
+                told = f"{column.id} hardly ever equals {value.text} exactly: devices publish a measured size{shown}"
+                if example and value.value == Quantity.parse(str(example)):
+                    told = f"{column.id} equals {value.text} exactly on some devices only: what is measured differs"
                 least = published(value.text) if facts is not None else Published(value.text)
                 new = f'{read_text(column)}.compareTo(quantity("{least.amount}")) >= 0'
                 changes: tuple[Splice, ...] = ()
@@ -199,7 +213,7 @@ class QuantityEquality(
                     changes = (Splice(target.selector.path, comparison.node.start, comparison.node.end, new),)
                 yield self.finding(
                     target.selector.path,
-                    f"{column.id} hardly ever equals {value.text} exactly: devices publish a measured size{shown}",
+                    told,
                     fix=Fix(
                         f"Ask for at least that much: {new}{f': {least.why}' if least.why else ''}",
                         changes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -28,6 +28,7 @@ from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Splice
+from kubectl_dra.text import join
 
 
 class UnguardedAttribute(
@@ -140,16 +141,19 @@ def _unguarded(context: Context, target: AskedSelector) -> Iterator[tuple[Column
     The last is whether the driver has devices that never have the column.
     """
     for column in columns(target.program):
-        lacking = _lacking(context, target, column)
-        if lacking is None:
+        lacking, foreign = _lacking(context, target, column), _foreign(target, column)
+        if lacking is None and not foreign:
             continue
         reads = _reads(target, Lacking(column), column)
         if not reads:
             continue
-        shapes = [kind for kind in lacking if target.reaches(kind) and _reads(target, kind, column)]
+        shapes = [
+            kind for kind in (*(lacking or ()), *foreign) if target.reaches(kind) and _reads(target, kind, column)
+        ]
         if shapes:
-            yield column, reads, _who(shapes, column), not all(kind.publishes(column) for kind in shapes)
-        elif not lacking and target.reaches(Lacking(column)):
+            never = any(kind in foreign or not kind.publishes(column) for kind in shapes)
+            yield column, reads, _who(shapes, column), never
+        elif lacking == [] and target.reaches(Lacking(column)):
             yield column, reads, "and a device without it aborts the allocation", False
 
 
@@ -175,14 +179,31 @@ def _lacking(context: Context, target: AskedSelector, column: Column) -> list[Ki
     return [kind for kind in kinds if kind.values(column) == ()] or None
 
 
-def _who(kinds: list[Any], column: Column) -> str:
-    driver = kinds[0].driver
-    names = [kind.name for kind in kinds]
+def _foreign(target: AskedSelector, column: Column) -> list[Kind]:
+    """The kinds of other drivers that the class admits, which have nothing in the domain of a driver."""
+    if not target.sure or catalogue().driver(column.domain or "") is None:
+        return []
+    return [kind for kind in target.kinds if kind.driver != column.domain]
+
+
+def _who(kinds: list[Kind], column: Column) -> str:
+    own = [kind for kind in kinds if kind.driver == column.domain or catalogue().driver(column.domain or "") is None]
+    others = dict.fromkeys(kind.driver for kind in kinds if kind not in own)
+    if not others and all(kind.publishes(column) for kind in own):
+        return f"and not every device of {_title(own[0].driver)} has it"
+    names = [str(name) for name in dict.fromkeys(kind.given.get("type") or kind.name for kind in own)]
+    groups = [f"devices of type {_all(names)} of {_title(own[0].driver)}"] if own else []
+    groups += [f"{'those' if groups else 'devices'} of {_title(driver)}" for driver in others]
+    return f"and {_all(groups)} do not have it"
+
+
+def _title(driver: str) -> str:
     known = catalogue().driver(driver)
-    title = driver if known is None else known.title
-    if all(kind.publishes(column) for kind in kinds):
-        return f"and not every device of {title} has it"
-    return f"and devices of type {' and '.join(names)} of {title} do not have it"
+    return driver if known is None else known.title
+
+
+def _all(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (join(names[:-1]), names[-1])))
 
 
 def _reads(target: AskedSelector, shape: Any, column: Column) -> list[Read]:

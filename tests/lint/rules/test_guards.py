@@ -59,3 +59,18 @@ def test_the_devices_of_the_cluster_say_whether_a_guard_is_needed(lacking: bool)
     target = AssumedCluster(NEWEST_MODELLED, default_features(NEWEST_MODELLED), snapshot)
     found = lint([Input("f.yaml", True, text.encode())], Job(target, Selection(("DRA211",))), 1).findings
     assert bool(found) is lacking
+
+
+def test_kinds_of_devices_are_called_as_they_are_published() -> None:
+    text = CLAIM.replace("CLASS", "gpu.amd.com").replace("TEXT", 'device.attributes["gpu.amd.com"].cardIndex == 0')
+    (found,) = findings(text, "DRA211")
+    assert "devices of type amdgpu, amdgpu-partition and vfio of the AMD GPU driver do not have it" in found.message
+
+
+def test_a_measured_size_is_no_example_against_itself() -> None:
+    read = 'device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("AMOUNT")) == 0'
+    text = CLAIM.replace("CLASS", "gpu.nvidia.com").replace("TEXT", read)
+    (round_size,) = findings(text.replace("AMOUNT", "80Gi"), "DRA214")
+    assert round_size.message.endswith("devices publish a measured size, for example 81559Mi")
+    (measured,) = findings(text.replace("AMOUNT", "81559Mi"), "DRA214")
+    assert "for example" not in measured.message and "on some devices only" in measured.message
