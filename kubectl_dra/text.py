@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
@@ -78,6 +79,17 @@ def with_article(kind: str) -> str:
     """A kind, or any other word, with ``a`` or ``an``, as it is spoken."""
     spelled = kind.startswith(("HTTP", "LLM", "MPI", "XGBoost"))
     return f"{'an' if spelled or kind[:1] in 'AEIOaeio' else 'a'} {kind}"
+
+
+_LINK: Final = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
+_CODE: Final = re.compile(r"`([^`]+)`")
+_EMPHASIS: Final = re.compile(r"\*\*([^*]+)\*\*")
+
+
+def unmarked(text: str) -> str:
+    """A text without Markdown's marks: of a link its words, and where it leads if that is an address."""
+    text = _LINK.sub(lambda link: f"{link[1]} ({link[2]})" if "://" in link[2] else link[1], text)
+    return _EMPHASIS.sub(r"\1", _CODE.sub(r"\1", text))
 
 
 # Suggests names that a user may have meant.

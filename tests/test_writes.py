@@ -24,7 +24,7 @@ CALLS: Final = re.compile(
 )
 PIPES: Final = {"cluster/contents.py", "lint/engine.py", "lsp/server.py"}
 """Who opens pipes, devices and streams that are there already. Of files nothing else writes."""
-USERS: Final = {"cli/migrate/files.py", "cli/lint/run.py", "lint/accepted.py", "lint/fixes.py"}
+USERS: Final = {"cli/migrate/files.py", "cli/lint/fixing.py", "lint/accepted.py", "lint/fixes.py"}
 """Who has files replaced: what a flag asks to be written."""
 
 

@@ -15,7 +15,7 @@ from kubectl_dra.api.releases import GROUP
 
 VERSIONS: Final = ("v1", "v1beta2", "v1beta1", "v1alpha3")
 """The versions that convert to v1, in the order in which discovery prefers them."""
-_CLUSTER_SCOPED: Final = frozenset(("DeviceClass", "DeviceTaintRule", "ResourceSlice"))
+CLUSTER_SCOPED: Final = frozenset(("DeviceClass", "DeviceTaintRule", "ResourceSlice"))
 
 
 class ConversionError(ValueError):
@@ -36,7 +36,7 @@ def to_v1(raw: Mapping[str, Any]) -> dict[str, Any]:
         raise ConversionError(str(wrong))
     out = canonical(reshaped(raw))
     metadata = out.get("metadata")
-    if raw["kind"] in _CLUSTER_SCOPED and metadata and "namespace" in metadata:
+    if raw["kind"] in CLUSTER_SCOPED and metadata and "namespace" in metadata:
         out["metadata"] = {key: metadata[key] for key in metadata if key != "namespace"}
     return out
 

@@ -178,7 +178,12 @@ def placeholder(item: Item, finding: LintFinding) -> str:
     if finding.code == NamedElsewhere.code:
         return ""
     value = value_at(item.raw, finding.path)
-    blank = _PLACEHOLDER.search(value) if isinstance(value, str) else None
+    return blank_in(value) if isinstance(value, str) else ""
+
+
+def blank_in(value: str) -> str:
+    """What is filled in later in a text; empty if nothing is."""
+    blank = _PLACEHOLDER.search(value)
     return "" if blank is None else blank[0]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from msgspec import Struct
 
 from kubectl_dra.api.codec import mismatch
-from kubectl_dra.api.conversion import VERSIONS, ConversionError, reshaped
+from kubectl_dra.api.conversion import CLUSTER_SCOPED, VERSIONS, ConversionError, reshaped
 from kubectl_dra.api.dra_fields import KINDS
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES
 from kubectl_dra.api.releases import GROUP, Release
@@ -154,7 +154,8 @@ class Item:
     def title(self) -> str:
         """``Kind NAMESPACE/NAME`` as messages show it."""
         kind = self.owner.kind if self.owner is not None else self.kind
-        return f"{kind} {self.namespace}/{self.name}" if self.namespace else f"{kind} {self.name}".rstrip()
+        namespaced = self.namespace and not (self.is_dra and kind in CLUSTER_SCOPED)
+        return f"{kind} {self.namespace}/{self.name}" if namespaced else f"{kind} {self.name}".rstrip()
 
     @property
     def v1(self) -> Mapping[str, Any] | None:

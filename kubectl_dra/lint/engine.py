@@ -18,6 +18,7 @@ from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, classes_not_gi
 from kubectl_dra.lint.check_file import (
     FileResult,
     Job,
+    blank_in,
     check_file,
     comment_findings,
     placeholder,
@@ -259,7 +260,7 @@ def lint(inputs: Sequence[Input], job: Job, processes: int | None = None, second
         job.target.upgrade,
         tuple(given.unread),
         unchecked,
-        tuple(dict.fromkeys(_not_given(given, job.target))),
+        tuple(dict.fromkeys(name for name in _not_given(given, job.target) if not blank_in(name))),
         tuple(dict.fromkeys((result.name, title) for result in results for title in _checked_partly(result))),
     )
 

@@ -15,7 +15,7 @@ from kubectl_dra.lint.rules.server_rejections import UNDECODED
 from kubectl_dra.lint.upgrade import gate_changes
 from kubectl_dra.report.color import PROSE_WIDTH, Painter
 from kubectl_dra.report.finding_counts import MANY, FindingCount, write_counts
-from kubectl_dra.text import amount, out_of, some
+from kubectl_dra.text import amount, out_of, some, unmarked
 
 _FLAGS: Final = {"safe": " (--fix)", "unsafe": " (--fix --unsafe-fixes)", "none": ""}
 _STYLES: Final = {"error": "red", "warning": "yellow", "info": "cyan"}
@@ -114,7 +114,7 @@ def _finding(
     yield from _source(out, finding)
     if explain:
         lead = "    why: "
-        for paragraph in rule.why().split("\n\n"):
+        for paragraph in unmarked(rule.why()).split("\n\n"):
             yield out.lines(paragraph, indent="         ", first=lead, style="dim")
             lead = "         "
     first = advised.setdefault((finding.advice, finding.command), finding.line)

@@ -8,13 +8,10 @@ from typing import Any, Final, TextIO
 from kubectl_dra.explain.cause_kinds import CauseKind
 from kubectl_dra.report.color import Painter
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
-from kubectl_dra.text import page_of_cause
+from kubectl_dra.text import page_of_cause, unmarked
 
 _LEAD: Final = re.compile(r"(?:[-*>]|\d+\.) ")
 _HEADING: Final = re.compile(r"(?P<level>#+) (?P<title>.+)")
-_LINK: Final = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
-_CODE: Final = re.compile(r"`([^`]+)`")
-_EMPHASIS: Final = re.compile(r"\*\*([^*]+)\*\*")
 _COMMENT: Final = "<!--"
 _CODE_INDENT: Final = "  "
 
@@ -29,20 +26,14 @@ def write_page(page: str, color: str = "auto", stream: TextIO | None = None) -> 
         elif fenced:
             out.write(f"{_CODE_INDENT}{line}")
         elif heading := _HEADING.fullmatch(line):
-            title = _plain(heading["title"])
+            title = unmarked(heading["title"])
             # As kubectl explain does it.
             out.sentence(title if heading["level"] == "#" else title.upper(), "", style="bold")
         elif line.startswith("|"):
-            out.write(_plain(line))
+            out.write(unmarked(line))
         elif not line.startswith(_COMMENT):
             lead = _LEAD.match(line)
-            out.sentence(_plain(line), " " * len(lead[0]) if lead else "")
-
-
-def _plain(text: str) -> str:
-    """The text without marks: of a link its words, and where it leads if that is an address."""
-    text = _LINK.sub(lambda link: f"{link[1]} ({link[2]})" if "://" in link[2] else link[1], text)
-    return _EMPHASIS.sub(r"\1", _CODE.sub(r"\1", text))
+            out.sentence(unmarked(line), " " * len(lead[0]) if lead else "")
 
 
 # The page of a cause as data.

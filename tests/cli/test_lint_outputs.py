@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -38,6 +41,7 @@ def test_programs_get_a_report_of_nothing_too(dra: Dra) -> None:
     ran = dra("lint", "-o", "json", "a.yaml")
     read = json.loads(ran.out)
     assert (ran.code, read["exitCode"], read["findings"], read["summary"]["objects"]) == (2, 2, [], 0)
+    assert "a.yaml: no Kubernetes object to check (1 file read)" in read["notes"]
     assert ran.err == "error: a.yaml: no Kubernetes object to check (1 file read)\n"
     assert json.loads(dra("lint", "-o", "sarif", "a.yaml").out)["runs"][0]["results"] == []
 
@@ -88,3 +92,62 @@ def test_a_diff_says_what_is_found_in_what_it_writes(dra: Dra) -> None:
 def test_files_are_named_as_for_kubectl_too(dra: Dra, words: tuple[str, ...]) -> None:
     Path("a.yaml").write_text(FLAT)
     assert "DRA101" in dra("lint", *words).out
+
+
+def test_what_is_filled_in_later_is_no_object_that_is_missing(dra: Dra) -> None:
+    Path("a.yaml").write_text(CLAIM.replace("gpu.example.com", "${CLASS}"))
+    assert "not among the files" not in dra("lint", "a.yaml").out
+    Path("a.yaml").write_text(CLAIM.replace("gpu.example.com", "tier"))
+    assert "not among the files, so not checked: DeviceClass tier" in dra("lint", "a.yaml").out
+
+
+@pytest.mark.parametrize("wrong", [True, False])
+def test_of_standard_input_the_fixed_text_is_printed(dra: Dra, monkeypatch: pytest.MonkeyPatch, wrong: bool) -> None:
+    """What is left is told beside it."""
+    text = CLAIM.replace("        device", "        count: COUNT\n        device").replace(
+        "name: gpu\nspec", "name: GPU\nspec"
+    )
+    given, right = text.replace("COUNT", '"2"' if wrong else "2"), text.replace("COUNT", "2")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(given.encode())))
+    ran = dra("lint", "--fix", "-")
+    assert (ran.code, ran.out) == (1, right)
+    assert ran.err.startswith("1 fix made\n" if wrong else "0 fixes made\n") and "error DRA104 " in ran.err
+    assert dra("lint", "--fix", "-", "-o", "json").err.startswith("error: --fix writes the text of standard input")
+
+
+def test_an_object_of_the_cluster_has_no_namespace_in_its_name(dra: Dra) -> None:
+    class_ = (
+        "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: big, namespace: ml}\nspec: {nope: 1}\n"
+    )
+    Path("a.yaml").write_text(class_)
+    (finding, *_) = json.loads(dra("lint", "a.yaml", "-o", "json").out)["findings"]
+    assert "ml/big" not in json.dumps(finding)
+
+
+def test_a_reason_has_no_marks_of_markdown(dra: Dra) -> None:
+    Path("a.yaml").write_text(
+        "apiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: broken}\n"
+        "spec:\n  taint: {key: example.com/broken, effect: NoExecute}\n"
+    )
+    told = " ".join(dra("lint", "a.yaml").out.split())
+    assert "kubernetes/kubernetes#141998 (https://github.com" in told and "](" not in told
+
+
+def test_the_gate_that_drops_alternatives_is_told_with_what_is_missing(dra: Dra) -> None:
+    alternatives = "      firstAvailable:\n      - name: a\n        deviceClassName: gpu.example.com\n"
+    text = CLAIM.replace("      exactly:\n        deviceClassName: gpu.example.com\n", alternatives)
+    for version, instead in (("v1beta1", "deviceClassName"), ("v1beta2", "exactly")):
+        Path("a.yaml").write_text(text.replace("/v1\n", f"/{version}\n"))
+        found = json.loads(dra("lint", "a.yaml", "--kubernetes-version", "1.33", "-o", "json").out)["findings"]
+        (missing,) = (finding for finding in found if finding["code"] == "DRA103")
+        assert "the gate DRAPrioritizedList is off" in missing["message"]
+        assert missing["fix"]["text"] == f"Turn the gate DRAPrioritizedList on, or write {instead} in its place."
+
+
+def test_a_quota_of_a_class_gets_the_right_key(dra: Dra) -> None:
+    Path("a.yaml").write_text(
+        "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\n"
+        'spec: {hard: {requests.gpu.nvidia.com: "4", count/resourceclaims.resource.k8s.io: "2"}}\n'
+    )
+    dra("lint", "--fix", "--unsafe-fixes", "a.yaml")
+    assert "gpu.nvidia.com.deviceclass.resource.k8s.io/devices" in Path("a.yaml").read_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from msgspec.structs import replace
 
@@ -23,16 +23,14 @@ from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.config import Config, Selection, codes, find, load
 from kubectl_dra.lint.context import AssumedCluster, Stored, stored_key
 from kubectl_dra.lint.engine import lint
-from kubectl_dra.lint.finding import SEVERITIES, LocatedFinding, Report, Safety
+from kubectl_dra.lint.finding import SEVERITIES, Report
 from kubectl_dra.lint.rules import BY_CODE, RULES
 from kubectl_dra.manifests.charts import rendered_charts
 from kubectl_dra.manifests.inputs import KUSTOMIZED, STDIN, Input, arguments, find_inputs, read
 from kubectl_dra.report.color import Painter, tell
-from kubectl_dra.safe_output import document
 
 if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Snapshot
-    from kubectl_dra.lint.fixes import Fixed
 
 UPGRADE_RULES: Final = ("DRA51", "DRA901", "DRA905", "DRA906")
 """What runs for an upgrade if no rules are selected: those about it, and about what cannot be read."""
@@ -68,8 +66,11 @@ def run(flags: LintFlags, connection: ConnectionFlags) -> int:
     elif job.target.upgrade is not None and job.target.snapshot is not None:
         job = _manifests_upgraded(job, flags, config, connection, inputs)
     fixing = flags.fix or flags.diff
-    if fixing and not flags.diff and any(file.data is not None for file in inputs):
-        raise UsageError("--fix writes files; for standard input and -k use --diff")
+    filtering = flags.fix and not flags.diff and flags.paths == (STDIN,) and not flags.kustomize
+    if flags.fix and not (flags.diff or filtering) and any(file.data is not None for file in inputs):
+        raise UsageError("--fix writes files, or of standard input alone the result; for -k use --diff")
+    if filtering and output != "text":
+        raise UsageError(f"--fix writes the text of standard input, not {output}: leave one of the two out")
     report = _with_kustomizations(lint(inputs, job, second=flags.verify), flags, inputs)
     _note(report)
     if flags.unsafe_fixes and not fixing and any(finding.promised != "none" for finding in report.findings):
@@ -81,23 +82,27 @@ def run(flags: LintFlags, connection: ConnectionFlags) -> int:
     if flags.baseline:
         report = replace(report, findings=tuple(new_findings(flags.baseline, report.findings, FAMILY)))
     if charts.unrendered and not report.findings and not flags.allow_empty:
-        raise InputError(
-            f"{charts.unrendered[0]}: a chart, which was not rendered: helm template CHART | kubectl dra lint -"
-        )
+        why = f"{charts.unrendered[0]}: a chart, which was not rendered: helm template CHART | kubectl dra lint -"
+        _failed(why, report, output, color, inputs)
     fail_on = flags.fail_on or config.fail_on or "warning"
     if not fixing:
         code = _code(report, fail_on)
         _print(report, output, color, inputs, code)
         return code
-    fixed = _fix(flags, report, inputs, job)
+    from kubectl_dra.cli.lint import fixing as fixes
+
+    fixed = fixes.fix(report, inputs, job, unsafe=flags.unsafe_fixes)
     if flags.diff:
-        return _show(fixed, report, unsafe=flags.unsafe_fixes)
-    _write(fixed, flags.paths)
+        return fixes.show(fixed, report, unsafe=flags.unsafe_fixes)
+    if filtering:
+        inputs = fixes.filtered(fixed, inputs)
+    else:
+        fixes.write(fixed, flags.paths)
     report = lint(inputs, job)
     if flags.baseline:
         report = replace(report, findings=tuple(new_findings(flags.baseline, report.findings, FAMILY)))
     code = _code(report, fail_on)
-    _print(report, output, color, inputs, code)
+    _print(report, "left" if filtering else output, color, inputs, code)
     return code
 
 
@@ -264,7 +269,7 @@ def _with_kustomizations(report: Report, flags: LintFlags, inputs: Sequence[Inpu
         return report
     first, _, _ = names[0].rpartition("/")
     command = kubectl("dra", "lint", more=arguments(f"{first}/{KUSTOMIZED}" if first else KUSTOMIZED))
-    others = f"; likewise for {_many(len(names) - 1, 'other', 'others')}" if names[1:] else ""
+    others = f"; likewise for {len(names) - 1} {'other' if len(names) == 2 else 'others'}" if names[1:] else ""
     return replace(report, notes=(*report.notes, f"{names[0]}: check what it builds as well: {command}{others}"))
 
 
@@ -281,12 +286,16 @@ def _nothing(flags: LintFlags, inputs: Sequence[Input], report: Report, output: 
     if flags.allow_empty:
         _print(report, output, color, inputs, 0)
         return 0
-    if output in _WHOLE:
-        # Programs read a report, also an empty one.
-        _print(report, output, color, inputs, EXIT_ERROR)
     names = ", ".join((*flags.paths, *flags.kustomize))
     read = f"{len(inputs)} file{'' if len(inputs) == 1 else 's'} read" if inputs else "no YAML or JSON file found"
-    raise InputError(f"{names}: no Kubernetes object to check ({read})")
+    return _failed(f"{names}: no Kubernetes object to check ({read})", report, output, color, inputs)
+
+
+def _failed(why: str, report: Report, output: str, color: str, inputs: Sequence[Input]) -> NoReturn:
+    if output in _WHOLE:
+        # Programs read a report, also an empty one.
+        _print(replace(report, notes=(*report.notes, why)), output, color, inputs, EXIT_ERROR)
+    raise InputError(why)
 
 
 def _code(report: Report, fail_on: str) -> int:
@@ -303,10 +312,11 @@ def _print(report: Report, output: str, color: str, inputs: Sequence[Input], cod
         from kubectl_dra.report.lint_text import write_text
 
         write_text(report, color)
-    elif output == "concise":
+    elif output in ("concise", "left"):
         from kubectl_dra.report.lint_text import write_concise
 
-        write_concise(report)
+        # What fixes left of standard input is told beside the text.
+        write_concise(report, sys.stdout if output == "concise" else sys.stderr)
     elif output == "json":
         from kubectl_dra.report.lint_formats import to_json
         from kubectl_dra.report.structured import write
@@ -325,93 +335,6 @@ def _print(report: Report, output: str, color: str, inputs: Sequence[Input], cod
         from kubectl_dra.report.lint_formats import write_junit
 
         write_junit(report, sys.stdout)
-
-
-# --- fixes ---------------------------------------------------------------------------------------
-
-
-def _fix(flags: LintFlags, report: Report, inputs: Sequence[Input], job: Job) -> list[Fixed]:
-    from kubectl_dra.lint.fixes import fix_text
-    from kubectl_dra.manifests.source import decode
-
-    allowed: tuple[Safety, ...] = ("safe", "unsafe") if flags.unsafe_fixes else ("safe",)
-    by_file: dict[str, list[LocatedFinding]] = {}
-    for finding in report.findings:
-        if finding.changes and finding.safety in allowed:
-            by_file.setdefault(finding.file, []).append(finding)
-
-    def check(name: str, data: bytes) -> Sequence[LocatedFinding]:
-        changed = [file._replace(data=data) if file.name == name else file for file in inputs]
-        if not any(BY_CODE[finding.code].scope == "set" for finding in by_file[name]):
-            changed = [file for file in changed if file.name == name]
-        return [finding for finding in lint(changed, job, 1).findings if finding.file == name]
-
-    out = []
-    for file in inputs:
-        if file.name in by_file:
-            source = decode(read(file), file.name)
-            out.append(fix_text(source, by_file[file.name], allowed, check))
-    return out
-
-
-def _show(fixed: Sequence[Fixed], report: Report, *, unsafe: bool) -> int:
-    from kubectl_dra.manifests.files import unified_diff
-
-    differs = False
-    for fix in fixed:
-        text = unified_diff(fix.text)
-        differs = differs or bool(text)
-        document(text)
-    sys.stdout.flush()
-    count = sum(len(fix.made) for fix in fixed)
-    more = 0 if unsafe else sum(finding.promised == "unsafe" for finding in report.findings)
-    found = len(report.findings)
-    hint = f"; {more}{' more' if count else ''} with --unsafe-fixes" if more else ""
-    left = max(0, found - count - more)
-    rest = f"; {left} left to you (shown without --diff)" if left else ""
-    tell(
-        f"the diff fixes {min(count, found)} of {_many(found, 'finding', 'findings')}{hint}{rest}"
-        if found
-        else "no findings"
-    )
-    _followed(fixed)
-    for fix in fixed:
-        for finding in fix.brought(report.findings):
-            tell(f"after it {finding.file}:{finding.line}: {finding.code}: {finding.told}")
-    _refusals(fixed)
-    return EXIT_NO if differs else 0
-
-
-def _write(fixed: Sequence[Fixed], named: Sequence[str]) -> None:
-    from kubectl_dra.manifests.files import replace_files
-
-    through = replace_files([fix.text for fix in fixed if fix.text.after != fix.text.before], named)
-    count = sum(len(fix.made) + len(fix.followed) for fix in fixed)
-    files = sum(fix.text.after != fix.text.before for fix in fixed)
-    tell(f"{_many(count, 'fix', 'fixes')} made in {_many(files, 'file', 'files')}")
-    for link, file in through:
-        tell(f"{link} is a link: {file} is written")
-    _refusals(fixed)
-
-
-def _followed(fixed: Sequence[Fixed]) -> None:
-    """Say what the diff changes beside the findings that are shown without it."""
-    for fix in fixed:
-        for finding in fix.followed:
-            tell(
-                f"it also fixes {finding.file}:{finding.line}: {finding.code}, which shows only after that: "
-                f"{finding.told}"
-            )
-
-
-def _refusals(fixed: Sequence[Fixed]) -> None:
-    for fix in fixed:
-        for finding, why in fix.refused:
-            tell(f"not fixed: {finding.file}:{finding.line}: {finding.code}: {why}")
-
-
-def _many(number: int, singular: str, several: str) -> str:
-    return f"{number} {singular if number == 1 else several}"
 
 
 # --- rules ---------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.finding import Fix
 from kubectl_dra.manifests.changes import Rename, fields_at
 
@@ -28,6 +29,8 @@ def key_problem(key: str) -> KeyProblem | None:
         return None
     prefix, slash, name = key.partition("/")
     plural = prefix.removesuffix(".resource.k8s.io")
+    if not slash and (name := key.removeprefix("requests.").removeprefix("limits.")) in catalogue().classes:
+        return KeyProblem(f"the devices of a class are counted by CLASS{devices}", f"{name}{devices}")
     if not slash and plural in _COUNTED:
         return KeyProblem("objects are counted by count/", f"count/{plural}.resource.k8s.io")
     if prefix == "count":

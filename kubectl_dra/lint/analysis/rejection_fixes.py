@@ -18,6 +18,7 @@ from kubectl_dra.lint.analysis.constraint_attributes import attribute_fix
 from kubectl_dra.lint.analysis.corrections import cheaper, device_requests, expression_remedy, meant_name
 from kubectl_dra.lint.analysis.foreign_shapes import real_version, version_fix
 from kubectl_dra.lint.analysis.quota_keys import key_fix
+from kubectl_dra.lint.analysis.server_verdict import gated_fields
 from kubectl_dra.lint.analysis.workload_selectors import selector_fix
 from kubectl_dra.lint.analysis.written_resources import resource_fix
 from kubectl_dra.lint.context import Context
@@ -122,6 +123,9 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
         return _limit(context.raw, violation)
     if fix := selector_fix(context.raw, violation):
         return fix
+    if dropped := _dropped(context, violation):
+        instead = "deviceClassName" if _is_flat(context) else "exactly"
+        return Fix(f"Turn the gate {dropped[1]} on, or write {instead} in its place.")
     if flat := _of_flat_request(context, violation):
         return flat
     return Fix(_BY_RULE[violation.rule]) if violation.rule in _BY_RULE else None
@@ -196,14 +200,26 @@ def _in_request(context: Context, name: str) -> str:
 def told(context: Context, violation: Violation) -> Violation:
     """A violation with the fields of the version that is written; the server speaks of v1's."""
     # What cannot be decoded is reported as it is written.
-    if not _is_flat(context) or violation.reason == BAD_REQUEST or violation.rule == "unknown-field":
+    if violation.reason == BAD_REQUEST or violation.rule == "unknown-field":
         return violation
-    if violation.rule == "request-kind-both":
+    if _is_flat(context) and violation.rule == "request-kind-both":
         names = join(_beside_alternatives(context, violation))
         violation = replace(violation, message=f"has both {names} and firstAvailable; only one of them may be set")
-    if violation.rule == "request-kind-missing":
+    if _is_flat(context) and violation.rule == "request-kind-missing":
         violation = replace(violation, message="must have either deviceClassName or firstAvailable")
-    return replace(violation, field=in_v1beta1(violation.field))
+    if dropped := _dropped(context, violation):
+        why = f"{dropped[0]} is dropped, because the gate {dropped[1]} is off"
+        violation = replace(violation, message=f"{why}, and the request has nothing else")
+    return replace(violation, field=in_v1beta1(violation.field)) if _is_flat(context) else violation
+
+
+def _dropped(context: Context, violation: Violation) -> tuple[str, str] | None:
+    """The alternatives of a request that is refused because a gate drops them, and that gate."""
+    path = (*violation.path, "firstAvailable")
+    if violation.rule != "request-kind-missing" or not value_at(context.raw, path):
+        return None
+    off = (gate for at, field in gated_fields(context) if at == path for gate in field.gates)
+    return next(((str(path[-1]), gate) for gate in off if gate not in context.features), None)
 
 
 def _beside_alternatives(context: Context, violation: Violation) -> tuple[str, ...]:

@@ -118,13 +118,16 @@ class OtherNamespace(
             where = (
                 first if not others else f"{first} and {len(others)} others" if others[1:] else f"{first}, {others[0]}"
             )
+            holder = "workload" if context.item.is_template else "pod"
             own_text = f"namespace {own}" if own else "whatever namespace kubectl is set to"
             # Mostly that is the namespace called default.
             unset: Severity | None = "info" if first == "default" and not others else None
             yield self.finding(
                 (*reference.path, reference.field),
                 f"{reference.kind} {reference.target} is in namespace {where}, and the pod is in {own_text}",
-                fix=f"Put metadata.namespace: {first} on the {'workload' if context.item.is_template else 'pod'}.",
+                fix=f"Change metadata.namespace of the {holder} to {first}."
+                if own
+                else f"Put metadata.namespace: {first} on the {holder}.",
                 severity="error" if own else unset,
             )
 

@@ -222,6 +222,7 @@ class GateOff(
                     yield self.finding(
                         path,
                         f"{path[-1]} is dropped where the gate {gate} is off, {_default(gate, context.release)}",
+                        fix=f"Turn the gate {gate} on, or leave {path[-1]} out.",
                         on_key=True,
                     )
                     break

@@ -142,7 +142,8 @@ def test_a_template_of_another_namespace(pod: str, templates: list[str], severit
     case = Case("DRA409", "", {"fail": text})
     (found,) = lint(inputs(case, text), job(case), 1).findings
     assert (found.code, found.severity) == ("DRA409", severity) and words in found.message
-    assert found.advice.startswith(f"Put metadata.namespace: {templates[0]} on the pod")
+    advice = "Change metadata.namespace of the pod to {}" if pod else "Put metadata.namespace: {} on the pod"
+    assert found.advice.startswith(advice.format(templates[0]))
 
 
 @pytest.mark.parametrize("name", ["[a]", "{a: b}", "null", "1"])
