@@ -151,3 +151,39 @@ def test_a_quota_of_a_class_gets_the_right_key(dra: Dra) -> None:
     )
     dra("lint", "--fix", "--unsafe-fixes", "a.yaml")
     assert "gpu.nvidia.com.deviceclass.resource.k8s.io/devices" in Path("a.yaml").read_text()
+
+
+def test_a_cluster_without_files_is_checked_for_an_upgrade(dra: Dra) -> None:
+    Path("s.yaml").write_text(CLAIM)
+    assert dra("lint", "--snapshot", "s.yaml").err.endswith("a cluster is checked for an upgrade: --from RELEASE\n")
+    assert "--from" not in dra("lint").err
+
+
+@pytest.mark.parametrize("metadata", ["metadata", "spec/metadata"])
+def test_a_misspelled_field_of_metadata_is_renamed(dra: Dra, metadata: str) -> None:
+    text = CLAIM.replace("metadata:\n", "metadata:\n  namespce: a\n")
+    if metadata != "metadata":
+        text = (
+            "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: a}\nspec:\n"
+            "  metadata:\n    labls: {a: b}\n"
+            "  spec: {devices: {requests: [{name: a, exactly: {deviceClassName: gpu.example.com}}]}}\n"
+        )
+    Path("a.yaml").write_text(text)
+    dra("lint", "--fix", "a.yaml")
+    assert Path("a.yaml").read_text() == text.replace("namespce", "namespace").replace("labls", "labels")
+
+
+def test_a_selector_that_matches_no_device_has_a_command_to_see_why(dra: Dra) -> None:
+    Path("s.yaml").write_text(
+        "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: gpu.example.com}\n"
+        "spec: {selectors: [{cel: {expression: 'device.driver == \"d.example.com\"'}}]}\n---\n"
+        "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\nspec:\n"
+        "  {driver: d.example.com, nodeName: n1, pool: {name: n1, generation: 1, resourceSliceCount: 1},\n"
+        "   devices: [{name: a, attributes: {model: {string: x}}}]}\n"
+    )
+    selector = '        selectors: [{cel: {expression: \'device.attributes["d.example.com"].model == "y"\'}}]\n'
+    Path("a b.yaml").write_text(CLAIM + selector)
+    ran = dra("lint", "a b.yaml", "--snapshot", "s.yaml", "-o", "json")
+    found = json.loads(ran.out)["findings"]
+    (nothing,) = (finding for finding in found if finding["code"] == "DRA221")
+    assert nothing["fix"]["command"] == "kubectl dra explain -f 'a b.yaml' --snapshot s.yaml"

@@ -55,7 +55,9 @@ def run(flags: LintFlags, connection: ConnectionFlags) -> int:
     _check_usage(flags)
     of_cluster = is_of_cluster(flags)
     if not flags.paths and not flags.kustomize and not of_cluster:
-        raise UsageError("say what to check: files, directories, - or -k DIR (see kubectl dra lint --help)")
+        of_its_own = flags.live or flags.snapshots
+        alone = "; without any, a cluster is checked for an upgrade: --from RELEASE" if of_its_own else ""
+        raise UsageError(f"say what to check: files, directories, - or -k DIR (see kubectl dra lint --help){alone}")
     job, config = job_for(flags, connection)
     charts = rendered_charts(flags.paths, job.target.release)
     if charts.broken:

@@ -372,6 +372,8 @@ _MOVES: Final[tuple[Callable[[Any, FieldPath], Fix | None], ...]] = (
 def _spelling(context: Context, path: FieldPath) -> Fix | None:
     """The field of the same struct that was probably meant."""
     known = fields_at(context.item.kind, context.item.version, path[:-1])
+    if path[-2:-1] == ("metadata",):
+        known = fields("ObjectMeta")
     holder = value_at(context.raw, path[:-1])
     if not known or not isinstance(holder, dict):
         return None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kubectl_dra.allocation.extended_resources import IMPLICIT_PREFIX
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.command import kubectl
 from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, made_by_compute_domain, references
 from kubectl_dra.lint.analysis.cluster_devices import evaluated, hidden, of_class
 from kubectl_dra.lint.analysis.extended_requests import extended_requests
@@ -20,6 +21,7 @@ from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.attribute_names import span_of
 from kubectl_dra.lint.rules.pod_references import replicas_of
 from kubectl_dra.manifests.changes import Set
+from kubectl_dra.manifests.inputs import arguments, is_file
 from kubectl_dra.text import nearest
 
 if TYPE_CHECKING:
@@ -134,9 +136,21 @@ class MatchesNothing(
                 f"none of the {len(devices)} devices of class {target.device_class} matches{why}"
                 if len(devices) > 1
                 else f"the only device of class {target.device_class} does not match{why}",
-                fix="Compare the values with those of the devices; explain -f FILE shows which term fails where.",
+                fix=_comparison(context),
                 cel=(term.start, term.end) if term is not None and (term.start, term.end) != (0, 0) else None,
             )
+
+
+def _comparison(context: Context) -> Fix:
+    """To look at the devices, by a command where it can be asked about the same file and cluster."""
+    file, snapshot = context.item.place.file, context.snapshot
+    saved = () if snapshot is None or snapshot.server else snapshot.sources
+    told = "Compare the values with those of the devices"
+    if snapshot is None or not is_file(file) or not all(map(is_file, saved)) or "-" in saved:
+        return Fix(f"{told}; explain -f FILE shows which term fails where.")
+    flags = tuple(word for source in saved for word in ("--snapshot", *arguments(source)))
+    command = kubectl("dra", "explain", more=("-f", *arguments(file), *flags))
+    return Fix(f"{told}. Which term fails where:", command=str(command))
 
 
 class AbsentOnSome(
