@@ -128,7 +128,10 @@ def columns(program: Program) -> tuple[Column, ...]:
 
 
 def class_programs(context: Context, name: str) -> tuple[Program, ...] | None:
-    """The compiled selectors of a class from the manifests or the snapshot; None if there is none."""
+    """The compiled selectors of a class from the manifests or the snapshot.
+
+    None if there is none, or if one in the manifests does not compile: which devices are meant is not known then.
+    """
     given = context.nearest("DeviceClass", name)
     if given:
         return _programs_of(given[0], context.target)
@@ -152,9 +155,10 @@ def class_names(context: Context) -> tuple[str, ...]:
 
 
 @lru_cache(1024)
-def _programs_of(device_class: Item, target: AssumedCluster) -> tuple[Program, ...]:
-    texts = (text for _, text in selector_texts(device_class.v1 or device_class.raw, ("spec",)))
-    return _compiled(texts, target)
+def _programs_of(device_class: Item, target: AssumedCluster) -> tuple[Program, ...] | None:
+    texts = [text for _, text in selector_texts(device_class.v1 or device_class.raw, ("spec",))]
+    programs = _compiled(texts, target)
+    return programs if len(programs) == len(texts) else None
 
 
 def _compiled(expressions: Iterable[str], target: AssumedCluster) -> tuple[Program, ...]:

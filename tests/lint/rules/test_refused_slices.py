@@ -45,3 +45,16 @@ def test_an_attribute_that_cannot_be_called_so_is_not_believed() -> None:
 @pytest.mark.parametrize(("count", "learned"), [(1, True), (0, False)])
 def test_only_an_accepted_slice_is_believed(count: int, learned: bool) -> None:
     assert told("tier", "tier", count) == ([] if learned else ["DRA601 warning"])
+
+
+@pytest.mark.parametrize(("operator", "told"), [("==", []), ("!=", ["DRA211"]), ("=", [])])
+def test_of_a_class_that_does_not_compile_nothing_is_known(operator: str, told: list[str]) -> None:
+    """Without its wrong selector it would admit devices that it is not meant to admit."""
+    text = (
+        "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: any}\nspec:\n  selectors:\n"
+        "  - cel: {expression: 'device.driver == \"gpu.nvidia.com\"'}\n"
+        f'  - cel: {{expression: \'device.attributes["gpu.nvidia.com"].type {operator} "gpu"\'}}\n---\n'
+    )
+    claim = BOTH.partition("---")[0].replace("gpu.nvidia.com\n", "any\n").replace("NAME", "architecture")
+    found = findings(text + claim, "DRA211")
+    assert [finding.code for finding in found] == told
