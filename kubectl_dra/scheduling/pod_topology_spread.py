@@ -85,10 +85,14 @@ def constraints(pod: Pod, when_unsatisfiable: str, state: ClusterState) -> list[
 
 
 def unread_selecting(pod: Pod, state: ClusterState) -> str:
-    """An unread kind that determines which pods the profile's own constraints count; empty if none."""
-    namespace = pod.metadata.namespace
+    """An unread kind that determines which pods the profile's own constraints count; empty if none.
+
+    Of controllers only the pod's own one counts, which may be known where others were not read.
+    """
+    namespace, owner = pod.metadata.namespace, pod.metadata.controller()
     for kind in selecting_kinds(pod, state.profile):
-        if state.unknown(kind, namespace):
+        of_owner = owner is not None and kind == owner.kind and _controller(owner, namespace, state) is not None
+        if state.unknown(kind, namespace) and not of_owner:
             return kind
     return ""
 
