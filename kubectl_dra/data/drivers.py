@@ -72,7 +72,8 @@ class Attribute(Struct, frozen=True):
     """An attribute of a driver. ``type`` is string, int, bool or version; empty if unknown.
 
     ``values`` are all possible values; empty if open. No two devices have the same value of a ``unique`` one.
-    A ``single`` one says which device of a node it is, and nothing about what kind of device that is.
+    A ``single`` one says which device of a node it is, and nothing about what kind of device that is. One ``of_node``
+    depends on how many devices the node has.
     ``names`` says which list of names its values come from: "products" or "mig".
     ``since`` is the first release of the driver that publishes it, if that is to be said; ``before`` is the attribute
     of earlier ones that comes nearest.
@@ -82,6 +83,7 @@ class Attribute(Struct, frozen=True):
     values: tuple[str, ...] = ()
     unique: bool = False
     single: bool = False
+    of_node: bool = False
     example: str = ""
     names: str = ""
     since: str = ""
@@ -187,7 +189,8 @@ class Driver(Struct, frozen=True):
 
     Devices of a ``pod_level`` driver, such as network interfaces, reach the pod without a container that uses
     the claim. Claims of a ``shareable`` one are meant to be shared. ``passing_taints``: of its taints those that say no
-    fault, each with what ends it. ``products``: by name, the attributes and capacities that each of their devices has.
+    fault, each with what ends it. ``products``: by name, the attributes and capacities that each of their devices has;
+    those of ``arm64`` are built together with such CPUs alone.
     """
 
     name: str
@@ -219,6 +222,7 @@ class Driver(Struct, frozen=True):
     unseen: str = ""
     unseen_command: str = ""
     writes: Mapping[str, str] = {}
+    arm64: tuple[str, ...] = ()
 
     @property
     def product_names(self) -> tuple[str, ...]:
@@ -403,6 +407,7 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         unseen=raw.get("unseen") or "",
         unseen_command=raw.get("unseen_command") or "",
         writes=raw.get("writes") or {},
+        arm64=tuple(raw.get("arm64") or ()),
     )
 
 
@@ -420,16 +425,8 @@ def installed_class(driver: str, raw: Mapping[str, Any], kinds: tuple[Kind, ...]
 
 
 def _attribute(raw: Mapping[str, Any]) -> Attribute:
-    return Attribute(
-        raw.get("type", ""),
-        tuple(raw.get("values") or ()),
-        bool(raw.get("unique")),
-        bool(raw.get("single")),
-        str(raw.get("example", "")),
-        raw.get("names", ""),
-        str(raw.get("since", "")),
-        raw.get("before", ""),
-    )
+    texts = {name: str(raw[name]) for name in ("example", "since") if name in raw}
+    return convert({**raw, **texts}, Attribute)
 
 
 def _kind(driver: str, raw: Mapping[str, Any], attributes: Mapping[str, Attribute]) -> Kind:

@@ -17,13 +17,15 @@ FILE: Final = Path(__file__).with_name("machine_types.yaml")
 class MachineType(Struct, frozen=True):
     """The devices of a node: how many, and of which product, as its driver publishes it.
 
-    ``cpu`` and ``memory`` are all that it has; pods get less. They are 0 and empty where they are not known.
+    ``cpu`` and ``memory`` are all that it has; pods get less. They are 0 and empty where they are not known. ``labels``
+    are those by which its cloud tells its devices from others of the same product.
     """
 
     product: str
     devices: int
     cpu: int = 0
     memory: str = ""
+    labels: Mapping[str, str] = {}
 
     @property
     def room(self) -> dict[str, str]:

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
+from kubectl_dra.api.labels import Requirement
 from kubectl_dra.api.pod_resources import Amounts, add, pod_requests
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, nodes_named, say
+from kubectl_dra.explain.question.asked_labels import AskedLabel
 from kubectl_dra.explain.question.with_node_flag import Addition
+from kubectl_dra.text import some
 
+_FOR_PODS: Final = 80
+"""So many percent of a machine's CPUs and memory are for pods at least. Of small ones GKE and AKS reserve up to 17
+percent of the memory (1 + 0.8 + 0.8 of the first 16 GiB, and what is kept free), and pods of each node come to that.
+"""
 PUBLISHES_NOTHING = (DriverState.SILENT, DriverState.PART_OFF)
 
 
-def unknown_labels(added: Sequence[Addition]) -> list[str]:
-    """The labels that pods ask for and of which nobody knows whether these nodes have them, each as KEY=VALUE."""
-    return list(dict.fromkeys(f"{key}={value}" for addition in added for key, value in addition.around.unknown))
+def unknown_labels(added: Sequence[Addition]) -> list[AskedLabel]:
+    """The labels that pods ask for and of which nobody knows whether these nodes have them."""
+    return list({asked.said: asked for addition in added for asked in addition.around.unknown}.values())
 
 
 def broken_everywhere(driver: str, snapshot: Snapshot) -> list[NodeDriver]:
@@ -45,7 +54,7 @@ def doubts(added: Sequence[Addition], snapshot: Snapshot) -> Iterator[Phrase]:
         yield say("driver {driver} is taken to be installed, which nothing here shows", driver=driver)
     for label in unknown_labels(added):
         text = "whether a new node has label {label} is not known: it is taken to have it; add {typed} if it has"
-        yield say(text, label=label, typed=f"label:{label}")
+        yield say(text, label=label.said, typed=label.typed)
     for driver in drivers_of(added):
         if broken := broken_everywhere(driver, snapshot):
             text = "driver {driver} is taken to work on a new node, though it does not on {nodes:some 2}"
@@ -80,27 +89,45 @@ def conditions(
 def _wanted(addition: Addition, taken: Sequence[Sequence[Pod]]) -> Iterator[Words]:
     """What nodes must have, or must not, for the pods that each of them takes."""
     pods = [pod for own in taken for pod in own]
-    if not addition.room_known:
-        yield from _room(taken)
+    yield from _room(addition, taken)
     taints_known = addition.words is None or bool(addition.around.likes)
     if not taints_known and not all(map(_tolerates_all, pods)):
         yield "no taint"
     if pods:
-        yield from (say("label {label}", label=label) for label in unknown_labels([addition]))
+        yield from (say("label {label}", label=label.said) for label in unknown_labels([addition]))
+        without = {each.key: _refused(each) for each in addition.around.without}
+        yield from (say("no label {label}", label=label) for label in without.values())
+
+
+def _refused(requirement: Requirement) -> str:
+    """The labels that a node must not have, by a requirement that it meets without."""
+    key, values = requirement.key, requirement.values
+    if not values:
+        return key
+    return f"{key}={values[0]}" if len(values) == 1 else f"{key} of {some(values)}"
 
 
 def _tolerates_all(pod: Pod) -> bool:
     return any(toleration.operator == "Exists" and not toleration.key for toleration in pod.spec.tolerations)
 
 
-def _room(taken: Sequence[Sequence[Pod]]) -> Iterator[Words]:
-    """The CPUs and memory that the pods of one node ask for: the most of any node."""
+def _room(addition: Addition, taken: Sequence[Sequence[Pod]]) -> Iterator[Words]:
+    """The CPUs and memory that the pods of one node ask for, the most of any node, where they may not be there."""
     totals = [_total(pods) for pods in taken if pods]
     most = {name: max(total[name] for total in totals if name in total) for total in totals for name in total}
-    if most:
+    if most and not _certain(addition, most):
         pods = max(map(len, taken))
         text = "room for the pod ({amounts:some})" if pods == 1 else "room for {pods:pod} ({amounts:some})"
         yield say(text, pods=pods, amounts=[f"{name} {most[name]}" for name in sorted(most)])
+
+
+def _certain(addition: Addition, most: Amounts) -> bool:
+    """Whether nodes have so much for pods, whatever their system takes."""
+    if not addition.room_known:
+        return False
+    machine = addition.words.machine if addition.words is not None else None
+    room = machine.room if machine is not None else {}
+    return all(most[name] * 100 <= Quantity.parse(whole) * _FOR_PODS for name, whole in room.items() if name in most)
 
 
 def _total(pods: Sequence[Pod]) -> Amounts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence, Set
-from typing import Final, NamedTuple, TypeGuard
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -16,18 +16,15 @@ from kubectl_dra.explain.causes.driver_unhealthy import UNHEALTHY
 from kubectl_dra.explain.causes.scale_up import NO_SCALE_UP
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.new_node_conditions import PUBLISHES_NOTHING, broken_everywhere, conditions, unknown_labels
-from kubectl_dra.explain.node_reasons import Refused
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.outcomes import NoHelp
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, nodes_named, say
 from kubectl_dra.explain.pipeline import diagnose
+from kubectl_dra.explain.question.asked_labels import AskedLabel
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE
 from kubectl_dra.explain.question.with_node_flag import Addition
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.scheduling.inter_pod_affinity import AffinityNotMet
-from kubectl_dra.scheduling.pod_topology_spread import NoDomain
-from kubectl_dra.scheduling.reasons import Reason
 
 _OF_A_NODE: Final = frozenset((Family.REQUEST, Family.POOLS, Family.DEVICES, Family.NODE_FILTERS))
 """The families of causes that one node may have and another not."""
@@ -73,8 +70,8 @@ def _as_well(
             "{nodes:some 2} would fit as well with label {labels:some 3}, which is not known; add {typed:some 3} if it "
             "is there",
             nodes=nodes_named(sorted(fitting)),
-            labels=labels,
-            typed=[f"label:{label}" for label in labels],
+            labels=[label.said for label in labels],
+            typed=[label.typed for label in labels],
         )
     its = (_condition(addition, diagnosis, question, snapshot) for addition in left_out)
     text = "{nodes:some 2} would fit as well, if {condition}"
@@ -128,11 +125,6 @@ def _refusal(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, setti
     barred = kept_off(diagnosis, settings.added)
     if there is not None and not barred and (open_pools := _open_pools(settings.new_nodes, there.kind)):
         return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=open_pools)
-    if barred and (keys := _domains_unknown(barred, settings.new_nodes)):
-        text = "which label {keys:some 3} {node} has is not known; add {typed:some 3}"
-        typed = [f"label:{key}=VALUE" for key in keys]
-        unclear = say(text, keys=keys, node=settings.new_nodes[0].like, typed=typed)
-        return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=(unclear,))
     if first is None or there is None or _same(there.summary, first.summary):
         return diagnosis
     if there.kind.family not in _OF_A_NODE or not _of_nodes(first.kind):
@@ -168,19 +160,6 @@ def kept_off(diagnosis: Diagnosis, nodes: Set[str]) -> list[Words]:
     groups = [group for group in diagnosis.nodes if not nodes.isdisjoint(group.nodes)]
     barred = all(group.outcome == "not-eligible" for group in groups)
     return [group.reason for group in groups] if barred else []
-
-
-def _domains_unknown(barred: Sequence[Words], added: Sequence[Addition]) -> list[str]:
-    """The labels without which nodes in words are refused, where the pod's affinity or spread reads them."""
-    if any(addition.words is None for addition in added):
-        return []
-    lacking = (why.reason for why in barred if isinstance(why, Refused))
-    keys = (reason.key for reason in lacking if isinstance(reason, NoDomain) or _in_no_domain(reason))
-    return sorted(set(keys))
-
-
-def _in_no_domain(reason: Reason) -> TypeGuard[AffinityNotMet]:
-    return isinstance(reason, AffinityNotMet) and reason.value is None
 
 
 def _open_pools(added: Sequence[Addition], kind: CauseKind) -> tuple[Words, ...]:
@@ -236,11 +215,19 @@ def _resting_on_them(diagnosis: Diagnosis, question: Question, snapshot: Snapsho
                 return replace(diagnosis, not_starting=idle)
     there = [addition for addition in settings.new_nodes if any(map(addition.has, diagnosis.fitting))]
     if labels := unknown_labels(there):
-        text = "whether {node} has label {labels:some 3} is not known; add {typed:some 3} if it has"
-        typed = [f"label:{each}" for each in labels]
-        unclear = say(text, node=there[0].like, labels=labels, typed=typed)
+        unclear = _not_known(labels, there[0].like)
         return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=(unclear,))
     its = [_condition(addition, diagnosis, question, snapshot) for addition in there]
     # One of them is enough.
     provided = Joined(tuple(dict.fromkeys(its)), ", or ") if all(its) and its else ""
     return replace(diagnosis, provided=provided)
+
+
+def _not_known(labels: Sequence[AskedLabel], node: str) -> Words:
+    """That what a pod asks of a new node's labels is open, and what to add to the flag."""
+    typed = [label.typed for label in labels]
+    if all(label.wanted is None for label in labels):
+        text = "which label {keys:some 3} {node} has is not known; add {typed:some 3}"
+        return say(text, keys=[label.key for label in labels], node=node, typed=typed)
+    text = "whether {node} has label {labels:some 3} is not known; add {typed:some 3} if it has"
+    return say(text, node=node, labels=[label.said for label in labels], typed=typed)

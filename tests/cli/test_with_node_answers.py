@@ -152,8 +152,8 @@ def test_fit_and_explain_have_the_same_conditions(dra: Dra, tmp_path: Path, coun
 @pytest.mark.parametrize(
     ("words", "verdict"),
     [
-        ("p4d.24xlarge", "undetermined"),
-        ("Standard_NC24ads_A100_v4", "undetermined"),
+        ("p4d.24xlarge", "cannot-be-scheduled"),
+        ("Standard_NC24ads_A100_v4", "cannot-be-scheduled"),
         ("a2-highgpu-1g", "can-be-scheduled"),
         ("a2-ultragpu-1g", "cannot-be-scheduled"),
     ],

@@ -101,11 +101,22 @@ def _pairs(parts: Iterable[str], text: str) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for part in parts:
         key, equal, value = part.partition("=")
-        if not equal or not key.removeprefix(LABEL) or not value or key in pairs:
+        label = key.startswith(LABEL)
+        if not equal or not key.removeprefix(LABEL) or not (value or label) or key in pairs:
             what = f'"{key}" is there twice' if key in pairs else f'"{part}" is not NAME=VALUE'
             raise UsageError(f'{FLAG} "{text}": {what}; write one of: {GRAMMAR}')
+        if wrong := _wrong_label(key.removeprefix(LABEL).strip(), value.strip()) if label else "":
+            raise UsageError(f'{FLAG} "{text}": "{part}" is no label: {wrong}')
         pairs[key.strip()] = value.strip()
     return pairs
+
+
+def _wrong_label(key: str, value: str) -> str:
+    """What the API server would refuse of a label; empty if nothing."""
+    from kubectl_dra.admission.server.names import label_key_problems, label_value_problems
+
+    wrong = (*(f"its key {each}" for each in label_key_problems(key)), *label_value_problems(value))
+    return wrong[0] if wrong else ""
 
 
 def number_of(value: str, key: str, text: str, most: int) -> int:

@@ -10,60 +10,91 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_dra.api.labels import Requirement
 from kubectl_dra.api.nodes import Node, NodeTaint
-from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import BLOCKING_EFFECTS
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.snapshot import Snapshot, stand_in
 from kubectl_dra.data.drivers import Driver, vendor_files
-from kubectl_dra.data.machine_types import cloud_of_label
+from kubectl_dra.data.machine_types import cloud_of_label, machine_types
+from kubectl_dra.explain.question.asked_labels import AskedLabel, asked_domains, asked_labels
 from kubectl_dra.explain.question.device_facts import attribute_text, products_there
-from kubectl_dra.explain.question.node_in_words import NodeInWords
-from kubectl_dra.scheduling.node_affinity import required_affinity
+from kubectl_dra.explain.question.node_in_words import INSTANCE_TYPE, NodeInWords
+from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.scheduling.node_copy import passes
-from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME
+from kubectl_dra.scheduling.scheduler import Scheduler
 
 _PLACES: Final = ("topology.kubernetes.io/", "topology.gke.io/", "failure-domain.beta.kubernetes.io/")
 """Prefixes of labels with a node's place, which is unknown for a node that does not exist."""
 _FORM: Final = '{}.replace(" ", "-")'
+_LOWER: Final = '{}.lowerAscii().replace(" ", "-")'
+_PARTS: Final = {"{}.major()": 0, "{}.minor()": 1}
+"""Forms of labels that are a part of a version."""
 
 
 class Around(Struct, frozen=True):
     """What is around the devices of a node in words.
 
     ``likes`` are the nodes that have devices of its driver. ``taints`` and ``labels`` are those that all of these have.
-    ``unknown`` are labels that a pod asks for, each with the value that the node is given to see what else it lacks.
+    ``unknown`` are labels that pods ask for and of which nobody knows whether the node has them; ``without`` are
+    requirements that it meets only without a label that it may have.
     """
 
     likes: tuple[str, ...] = ()
     taints: tuple[NodeTaint, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
-    unknown: tuple[tuple[str, str], ...] = ()
+    unknown: tuple[AskedLabel, ...] = ()
+    without: tuple[Requirement, ...] = ()
 
 
-def furnished(words: NodeInWords, pods: Sequence[Pod], snapshot: Snapshot) -> tuple[NodeInWords, Around]:
-    """The node with the taints and labels that follow from the cluster and its product, for these pods."""
+def furnished(
+    words: NodeInWords, questions: Sequence[Question], snapshot: Snapshot, scheduler: Scheduler
+) -> tuple[NodeInWords, Around]:
+    """The node with the taints and labels that follow from the cluster and its product, for what is asked."""
+    pods = [question.pod for question in questions if question.pod is not None]
     likes = _likes(words.driver, snapshot)
     taints = reduce(_in_both, (_lasting(node) for node in likes)) if likes else ()
     labels = dict(words.node.node.labels)
-    asked = {key for pod in pods for key, _ in _asked(pod, labels)}
+    asked = {each.key for pod in pods for each in asked_labels(pod, labels).labels}
     implied = {key: values for key, values in _implied(words).items() if _labelled(key, words, asked, snapshot)}
     labels |= {key: values[0] for key, values in implied.items() if len(values) == 1 and key not in labels}
-    same = [node for node in likes if _has_product(node, words, snapshot)]
+    implied |= {key: values for key, values in _derived(words).items() if key in asked and key not in labels}
+    same = [node for node in likes if _is_same(node, words, snapshot)]
     common: dict[str, str] = {}
-    unknown: dict[str, str] = {}
+    unknown: dict[str, AskedLabel] = {}
+    without: dict[Requirement, None] = {}
     for pod in pods:
-        for key, value in _asked(pod, labels):
-            values = {node.labels.get(key) for node in same}
-            if key in implied and value not in implied[key]:
+        wanted = asked_labels(pod, labels)
+        for each in wanted.labels:
+            key = each.key
+            there = {node.labels.get(key) for node in same}
+            value = next(iter(there), None) if len(there) == 1 else None
+            met = set(map(each.met_by, implied.get(key, ())))
+            if len(met) == 1:
                 labels[key] = implied[key][0]
-            elif values == {value} and not key.startswith(_PLACES):
+            elif _of_another_cloud(key, words):
+                continue
+            elif key not in implied and value is not None and each.met_by(value) and not key.startswith(_PLACES):
                 labels[key] = common[key] = value
             else:
-                labels[key] = unknown[key] = value
+                labels[key] = each.value
+                unknown[key] = each
+        without |= dict.fromkeys(each for each in wanted.without if not _of_another_cloud(each.key, words))
+    state = scheduler.sees(Cluster(snapshot))
+    name = words.node.node.name
+    for pod in pods:
+        for each in asked_domains(pod, stand_in(pod) is not None, name, state):
+            if each.key not in labels:
+                labels[each.key] = each.value
+                unknown[each.key] = each
     old = words.node.node
     meta = replace(old.metadata, labels=labels)
     node = Node(meta, replace(old.spec, taints=taints), old.status)
-    around = Around(tuple(node.name for node in likes), taints, tuple(common.items()), tuple(unknown.items()))
+    around = Around(
+        tuple(node.name for node in likes), taints, tuple(common.items()), tuple(unknown.values()), tuple(without)
+    )
     return replace(words, node=words.node._replace(node=node)), around
 
 
@@ -73,11 +104,23 @@ def _likes(driver: Driver, snapshot: Snapshot) -> list[Node]:
     return [node for name in names if (node := snapshot.real.nodes.get(name)) is not None]
 
 
-def _has_product(node: Node, words: NodeInWords, snapshot: Snapshot) -> bool:
-    """Whether a node has devices of one of the products; of any where none is named."""
+def _is_same(node: Node, words: NodeInWords, snapshot: Snapshot) -> bool:
+    """Whether a node has as many devices of one of the products, or of any where none is named, and is of no other
+    machine type: labels may tell the size.
+    """
+    machine, own = words.described.machine, node.labels.get(INSTANCE_TYPE, "")
+    if machine and own and own != machine:
+        return False
+    devices = sum(len(slice_.devices) for slice_ in snapshot.slices if _is_of(slice_, node, words.driver))
+    if devices != sum(len(slice_.devices) for slice_ in words.node.slices):
+        return False
     return not words.products or any(
         name in words.products for name in products_there(words.driver, snapshot, node.name)
     )
+
+
+def _is_of(slice_: ResourceSlice, node: Node, driver: Driver) -> bool:
+    return slice_.scope.node_name == node.name and slice_.driver == driver.name
 
 
 def _lasting(node: Node) -> tuple[NodeTaint, ...]:
@@ -88,16 +131,10 @@ def _in_both(first: tuple[NodeTaint, ...], second: tuple[NodeTaint, ...]) -> tup
     return tuple(taint for taint in first if taint in second)
 
 
-def _asked(pod: Pod, labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The labels that a pod asks for and that are not known, each with a value that would do."""
-    wanted = dict(pod.spec.node_selector)
-    required = required_affinity(pod)
-    for requirement in required.terms[0].expressions if required is not None and len(required.terms) == 1 else ():
-        if requirement.operator in ("In", "Exists"):
-            wanted.setdefault(requirement.key, next(iter(requirement.values), ""))
-    for key, value in wanted.items():
-        if key not in labels and key != HOSTNAME:
-            yield key, value
+def _of_another_cloud(key: str, words: NodeInWords) -> bool:
+    """Whether only nodes of a cloud have the label, and the machine type is none of that one."""
+    machines, machine = cloud_of_label(key), words.described.machine
+    return bool(machine) and machines is not None and machine not in machines
 
 
 def _labelled(key: str, words: NodeInWords, asked: Collection[str], snapshot: Snapshot) -> bool:
@@ -118,12 +155,50 @@ def _implied(words: NodeInWords) -> dict[str, tuple[str, ...]]:
     """Labels that clouds and vendors give nodes with such devices: their possible values."""
     out: dict[str, tuple[str, ...]] = {}
     for rule in _rules(words.driver):
-        attribute = rule["attribute"]
+        if (attribute := rule.get("attribute")) is None:
+            continue
         products = attribute == words.driver.product_attribute
         texts = words.products if products else filter(None, [attribute_text(words.device, attribute)])
         if values := tuple(dict.fromkeys(value for text in texts for value in _values(rule, text))):
             out[rule["key"]] = values
+    machine = machine_types().get(words.described.machine)
+    return {**out, **{key: (value,) for key, value in machine.labels.items()}} if machine is not None else out
+
+
+def _derived(words: NodeInWords) -> dict[str, tuple[str, ...]]:
+    """Further labels of which rules tell how they are made of an attribute or a capacity: their possible values.
+
+    They are told of only where a pod asks for them. Nothing where a product lacks the fact.
+    """
+    out: dict[str, tuple[str, ...]] = {}
+    for rule in _rules(words.driver):
+        name = rule.get("attribute") or rule["capacity"]
+        texts = _facts(words, name)
+        values = [_made(rule, text) for text in texts]
+        if values and all(values):
+            out[rule["key"]] = tuple(dict.fromkeys(value for value in values if value is not None))
     return out
+
+
+def _facts(words: NodeInWords, name: str) -> list[str]:
+    """What the devices have of a name; of several products each one's. Empty where one lacks it."""
+    if text := attribute_text(words.device, name) or str((words.device.capacity.get(name) or {}).get("value", "")):
+        return [text]
+    own = [words.driver.products.get(product, {}).get(name, "") for product in words.products]
+    return own if all(own) else []
+
+
+def _made(rule: Mapping[str, Any], text: str) -> str | None:
+    """The value of a label that is made of a text; None where a rule makes it in another way."""
+    form = rule.get("form", "")
+    if "when" in rule:
+        return None
+    if rule.get("compare") == "mebibytes":
+        return str(int(Quantity.parse(text).value()) >> 20)
+    if form in _PARTS:
+        parts = text.split(".")
+        return parts[_PARTS[form]] if len(parts) > _PARTS[form] else None
+    return text.lower().replace(" ", "-") if form == _LOWER else None
 
 
 def _rules(driver: Driver) -> Iterator[Mapping[str, Any]]:
@@ -132,8 +207,13 @@ def _rules(driver: Driver) -> Iterator[Mapping[str, Any]]:
         for rule in file.raw.get("labels") or ():
             vendors = (vendor_files().get(vendor) for vendor in rule.get("only_for") or [file.id])
             own = any(vendor is not None and driver.name in vendor.drivers for vendor in vendors)
-            if own and "key" in rule and rule.get("attribute") in driver.attributes:
+            known = rule.get("attribute") in driver.attributes or rule.get("capacity") in driver.capacities
+            if own and "key" in rule and known and _is_of_whole(rule):
                 yield rule
+
+
+def _is_of_whole(rule: Mapping[str, Any]) -> bool:
+    return "class" not in rule
 
 
 def _values(rule: Mapping[str, Any], text: str) -> Iterator[str]:

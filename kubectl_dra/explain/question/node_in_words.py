@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -40,8 +41,11 @@ INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 _NAME: Final = "new-node"
 _ROOM: Final = {"cpu": "1000", "memory": "100Ti", "ephemeral-storage": "1000Ti", "pods": "110"}
 """More than pods ask for: of a node in words, only the devices are known."""
-_SYSTEM: Final = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
-USUAL_LABELS: Final = frozenset((HOSTNAME, *_SYSTEM))
+ARCH: Final = "kubernetes.io/arch"
+_OS: Final = "kubernetes.io/os"
+_BETA: Final = "beta."
+"""Prefix of the former names of labels, which the kubelet still sets."""
+USUAL_LABELS: Final = frozenset((HOSTNAME, *(prefix + key for key in (ARCH, _OS) for prefix in ("", _BETA))))
 """The labels that each node in words has."""
 FILE: Final = "write a file with the Node and its ResourceSlices"
 _PAGE: Final = f"{DOCS}/fit.md#nodes-that-nobody-has-yet"
@@ -151,13 +155,14 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
         if (known := driver.attributes.get(name)) is not None and len(known.values) == 1
     }
     shape = DeviceFacts({name: _value(driver, name, str(value)) for name, value in {**certain, **kind.given}.items()})
-    facts = facts_of(driver, kind, products, snapshot)
+    facts = _of_size(count, driver, facts_of(driver, kind, products, snapshot), snapshot)
     full = said.over(shape).over(facts)
     device = Device(driver.name, kind.name, full.attributes, full.capacity)
     name, used = called or _NAME, set(names)
     while name in used:
         name = f"{_NAME}-{len(used)}"
-    node = _node(name, as_published(device, driver, kind, snapshot), kind, count, described)
+    system = _system(driver, products)
+    node = _node(name, as_published(device, driver, kind, snapshot), kind, count, described, system)
     beside = DeviceFacts(
         {name: value for name, value in facts.attributes.items() if full.attributes[name] is value},
         {name: value for name, value in facts.capacity.items() if full.capacity[name] is value},
@@ -168,7 +173,30 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
     return NodeInWords(node, device, driver, kind, products, beside, described, not_there=not_there)
 
 
-def _node(name: str, device: Device, kind: Kind, count: int, described: Described) -> NodeCopy:
+def _of_size(count: int, driver: Driver, facts: DeviceFacts, snapshot: Snapshot) -> DeviceFacts:
+    """The facts without those that depend on a node's size, where no node that is there has so many devices."""
+    of_node = {name for name, known in driver.attributes.items() if known.of_node}
+    sizes = Counter[str]()
+    for slice_ in snapshot.slices if of_node else ():
+        sizes[slice_.scope.node_name] += len(slice_.devices) if slice_.driver == driver.name else 0
+    if count in sizes.values():
+        return facts
+    attributes = {name: value for name, value in facts.attributes.items() if name not in of_node}
+    return replace(facts, attributes=attributes)
+
+
+def _system(driver: Driver, products: Sequence[str]) -> dict[str, str]:
+    """The labels of the operating system and the architecture; without the latter where products differ in it."""
+    arm = [product in driver.arm64 for product in products]
+    system = {_OS: "linux"}
+    if not any(arm) or all(arm):
+        system[ARCH] = "arm64" if any(arm) else "amd64"
+    return {prefix + key: value for key, value in system.items() for prefix in ("", _BETA)}
+
+
+def _node(
+    name: str, device: Device, kind: Kind, count: int, described: Described, system: Mapping[str, str]
+) -> NodeCopy:
     known = kind.attributes
     own = [
         attribute for attribute in sorted(kind.always) if known[attribute].unique and attribute not in device.attributes
@@ -184,7 +212,7 @@ def _node(name: str, device: Device, kind: Kind, count: int, described: Describe
     driver = device.driver
     slice_ = ResourceSlice(f"{name}-{driver}", driver, PoolID(driver, name), 1, 1, NodeScope(name), None, (), devices)
     machine = described.machine
-    labels = {HOSTNAME: name, **_SYSTEM, **({INSTANCE_TYPE: machine} if machine else {}), **described.labels}
+    labels = {HOSTNAME: name, **system, **({INSTANCE_TYPE: machine} if machine else {}), **described.labels}
     meta = ObjectMeta(name=name, labels=labels)
     allocatable: dict[str, str | int | float] = {**_ROOM, **(machine_types()[machine].room if machine else {})}
     return NodeCopy("", 0, Node(meta, status=NodeStatus(allocatable=allocatable)), slices=(slice_,))

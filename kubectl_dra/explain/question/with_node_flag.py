@@ -28,6 +28,7 @@ from kubectl_dra.explain.question.device_facts import products_there
 from kubectl_dra.explain.question.new_nodes import FLAG, NewNodes, parse
 from kubectl_dra.explain.question.node_around import Around, furnished
 from kubectl_dra.explain.question.node_in_words import (
+    ARCH,
     FILE,
     USUAL_LABELS,
     Described,
@@ -255,16 +256,19 @@ def assumed_of(wanted: Sequence[Addition]) -> Iterator[Phrase]:
 
 def _around(addition: Addition, words: NodeInWords) -> Phrase:
     around = addition.around
-    parts: list[Words] = ["enough CPU and memory, Linux on amd64"]
+    arch = addition.nodes[0].node.labels.get(ARCH, "")
+    system = f"Linux on {arch}" if arch else "Linux"
+    parts: list[Words] = [f"enough CPU and memory, {system}"]
     if words.machine is not None:
-        text = "{cpu} CPUs and {memory} memory, less what its system takes, Linux on amd64"
-        parts = [say(text, **words.machine.room)]
+        text = "{cpu} CPUs and {memory} memory, less what its system takes, {system}"
+        parts = [say(text, **words.machine.room, system=system)]
     alike = [f"taint {taint}" for taint in around.taints] + [f"label {key}={value}" for key, value in around.labels]
     if alike:
         parts.append(say("{alike:some 4} as all nodes with such devices here", alike=alike))
     if not around.taints:
         parts.append("no taints")
-    labels = addition.nodes[0].node.labels.items() - {*around.labels, *around.unknown}
+    unknown = {(asked.key, asked.value) for asked in around.unknown}
+    labels = addition.nodes[0].node.labels.items() - {*around.labels, *unknown}
     if own := [f"{key}={value}" for key, value in sorted(labels) if key not in USUAL_LABELS]:
         parts.append(say("label {own:some}" if len(own) == 1 else "labels {own:some 6}", own=own))
     return say(
@@ -338,8 +342,7 @@ def known(
             for question in questions:
                 if values := taken_in_its_place(words, question, snapshot, scheduler):
                     raise _other_product(addition, words, question, values)
-            pods = [question.pod for question in questions if question.pod is not None]
-            words, around = furnished(words, pods, snapshot)
+            words, around = furnished(words, questions, snapshot, scheduler)
             addition = replace(addition, nodes=(words.node,), words=words, around=around)
         out.append(addition)
     return out
