@@ -76,11 +76,18 @@ def at_fault(row: NodeDriver) -> Words:
     return say(_AT_FAULT.get(row.state, "driver {driver}: {why}"), why=why(row), **words)
 
 
-def starts_none(row: NodeDriver) -> Words:
-    """Why pods with devices of a driver do not start on a node, as a sentence that names the driver or the node."""
+def starts_none(row: NodeDriver, *, elsewhere: bool = False) -> Words:
+    """Why pods with devices of a driver do not start on a node, as a sentence that names the driver or the node.
+
+    ``elsewhere``: it is on that node so, and nobody has seen the one that is meant.
+    """
     if row.state is DriverState.NODE_DOWN:
         return why(row)
-    return say(_STARTS_NONE[row.state], driver=row.driver)
+    text = _STARTS_NONE[row.state]
+    if not elsewhere:
+        return say(text, driver=row.driver)
+    text = text.removesuffix(" there") + " on {node}, and a new node is taken to be no better"
+    return say(text, driver=row.driver, node=ObjectName("Node", row.node))
 
 
 _STARTS_NONE: Final = {

@@ -16,15 +16,23 @@ from kubectl_dra.explain.phrase import Words
 
 
 class NotStarting(NamedTuple):
-    """A node on which pods do not start, and the driver that is at fault there, or the node itself by that state."""
+    """A node on which pods do not start, and the driver that is at fault there, or the node itself by that state.
+
+    Of a node that is only supposed the driver is that of another one.
+    """
 
     node: str
     driver: NodeDriver
 
     @property
+    def unseen(self) -> bool:
+        """Whether nobody has seen the driver on that node."""
+        return self.driver.node != self.node
+
+    @property
     def why(self) -> Words:
         """What is wrong."""
-        return starts_none(self.driver)
+        return starts_none(self.driver, elsewhere=self.unseen)
 
 
 def not_starting(snapshot: Snapshot, placed: Iterable[tuple[str, Collection[str]]]) -> tuple[NotStarting, ...]:

@@ -167,7 +167,8 @@ def _not_starting(diagnosis: Diagnosis, subject: str) -> tuple[str, str]:
     if diagnosis.refused:
         return lead, written(refused(next(each_sort(diagnosis.refused))))
     where = diagnosis.not_starting[0]
-    return lead, f"it fits on {some(diagnosis.fitting)}, where pods do not start: {written(where.why)}"
+    fits, do = ("it would fit", "would not") if where.unseen else ("it fits", "do not")
+    return lead, f"{fits} on {some(diagnosis.fitting)}, where pods {do} start: {written(where.why)}"
 
 
 def idle(where: Sequence[NotStarting]) -> str:

@@ -229,7 +229,10 @@ class _Copier:
         labels = {key: self._texts.get(value, value) for key, value in meta.labels.items()}
         notes = {key: self._texts.get(value, value) for key, value in meta.annotations.items()}
         uid = f"more:{self._name}" if meta.uid else ""
-        new = structs.replace(meta, name=self._name, uid=uid, labels=labels, annotations=notes)
+        created = meta.creation_timestamp if self._as_is else ""
+        new = structs.replace(
+            meta, name=self._name, uid=uid, labels=labels, annotations=notes, creation_timestamp=created
+        )
         if self._as_is:
             return Node(new, self._like.spec, self._like.status)
         taints = tuple(taint for taint in self._like.taints if not passes(taint.key))

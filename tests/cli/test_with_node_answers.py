@@ -11,10 +11,12 @@ import pytest
 
 from tests.cli.conftest import Ran
 from tests.cli.test_explain_with_node import FULL, JSON, asked, notes, nvidia, pending
-from tests.fit.worlds import CLASS, deployment, fitted, node, running, template, write_cluster
+from tests.drivers.clusters import CRASHES, ENDED, plugin, status
+from tests.fit.worlds import CLASS, DRIVER, deployment, fitted, node, running, template, write_cluster
 
 Dra = Callable[..., Ran]
 WITH = "--with-node"
+PLUGIN = "example.com/gpu"
 LABEL_UNKNOWN = "eks.amazonaws.com/nodegroup"
 
 
@@ -224,3 +226,61 @@ def test_a_selector_that_fails_everywhere_is_told_once(dra: Dra, tmp_path: Path)
     found = asked(dra, tmp_path, [*node("gpu-0", 1), *pending(wanted)], WITH, "gpu-0")
     assert "fails on device gpu.example.com/gpu-0-more/" in found["answer"]
     assert found["answer"].endswith("; elsewhere, the same.")
+
+
+@pytest.mark.parametrize("resource", ["example.com/gpu", "nvidia.com/gpu"])
+def test_a_resource_is_what_a_device_plugin_offers_there(dra: Dra, tmp_path: Path, resource: str) -> None:
+    cluster = json.loads(json.dumps([*plugin_node("n1"), *holding("n1"), *plugin_pod()]).replace(PLUGIN, resource))
+    found = asked(dra, tmp_path, cluster, WITH, f"{resource}=8")
+    assert (found["verdict"], "new-node" in found["answer"]) == ("can-be-scheduled", True)
+    assert f"a device plugin that offers them as {resource} to pods without claims" in notes(found)
+    many = json.loads(json.dumps(cluster).replace('"1"', '"9"'))
+    assert asked(dra, tmp_path, many, WITH, f"{resource}=8")["verdict"] == "cannot-be-scheduled"
+
+
+def test_a_class_in_its_place_gives_devices_of_the_driver(dra: Dra, tmp_path: Path) -> None:
+    """Then the new node has these, and no device plugin."""
+    extended = {**CLASS, "metadata": {"name": "gpu.nvidia.com"}, "spec": {"extendedResourceName": "nvidia.com/gpu"}}
+    pod = json.loads(json.dumps(plugin_pod()).replace(PLUGIN, "nvidia.com/gpu"))
+    found = asked(dra, tmp_path, [*node("cpu"), extended, *pod], WITH, "nvidia.com/gpu=8", release="1.37")
+    assert "a device plugin that offers" not in notes(found)
+
+
+def test_a_new_node_is_not_told_of_as_if_it_were_there(dra: Dra, tmp_path: Path) -> None:
+    """It came at no time, and nobody has seen a driver there."""
+    there = node("gpu-0", 1)
+    there[0]["metadata"]["creationTimestamp"] = "2026-01-01T00:02:00Z"
+    del there[1]
+    asking = pending()
+    event = {
+        "kind": "Event",
+        "apiVersion": "v1",
+        "metadata": {"name": "e", "namespace": "default"},
+        "involvedObject": {"kind": "Pod", "namespace": "default", "name": "train", "uid": "u-train"},
+        "reason": "TriggeredScaleUp",
+        "message": "pod triggered scale-up: [{gpu 0->1 (max: 3)}]",
+        "source": {"component": "cluster-autoscaler"},
+        "firstTimestamp": "2026-01-01T00:01:00Z",
+        "lastTimestamp": "2026-01-01T00:01:00Z",
+    }
+    found = asked(dra, tmp_path, [*there, *asking, event], WITH, "gpu-0")
+    assert "node gpu-0 has come since" in found["answer"]
+
+
+def test_a_driver_that_crashes_elsewhere_is_not_seen_on_a_new_node(dra: Dra, tmp_path: Path) -> None:
+    container = [{"name": "plugin", "image": "i", "env": [{"name": "DRIVER_NAME", "value": DRIVER}]}]
+    crashes = plugin("gpu-0", [status(state=CRASHES, lastState=ENDED)], containers=container)
+    cluster = [*FULL, crashes, *pending()]
+    found = asked(dra, tmp_path, cluster, WITH, f"driver={DRIVER},devices=2")
+    told = f"it would fit on new-node, where pods would not start: driver {DRIVER} crashes on gpu-0, and a new node is"
+    assert (found["verdict"], told in found["answer"]) == ("does-not-start", True)
+
+
+def test_a_file_has_all_slices_of_its_pools(dra: Dra, tmp_path: Path) -> None:
+    new = node("big", 1)
+    new[1]["spec"]["pool"]["resourceSliceCount"] = 2
+    (tmp_path / "new.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": new}))
+    write_cluster(tmp_path / "cluster.json", [CLASS, *FULL, *pending()])
+    ran = dra("explain", "pod/train", "--snapshot", str(tmp_path / "cluster.json"), WITH, str(tmp_path / "new.json"))
+    told = "it holds 1 ResourceSlice of pool gpu.example.com/big, whose resourceSliceCount says 2: add what is missing"
+    assert ran.code == 2 and told in " ".join(ran.err.split())

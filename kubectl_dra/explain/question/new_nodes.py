@@ -51,7 +51,7 @@ class NewNodes(Struct, frozen=True):
         end = f",count={self.count}" if self.count is not None else ""
         base = base or {}
         words = {name: text for name, text in self.words if base.get(name) != text}
-        return Described(first, base, words, end, machine)
+        return Described(first, base, words, end, machine, self.resource)
 
 
 def check(texts: Iterable[str]) -> None:

@@ -57,7 +57,7 @@ class Described(Struct, frozen=True):
     """What was typed of a node: ``first`` stands for the ``base``, and ``words`` follow it.
 
     ``first`` is a short form, such as 8xH100 or a machine type; empty where everything is NAME=VALUE. ``end`` is what
-    follows about the number of nodes.
+    follows about the number of nodes. ``resource`` is what a device plugin calls the devices, where that was typed.
     """
 
     first: str
@@ -65,6 +65,7 @@ class Described(Struct, frozen=True):
     words: Mapping[str, str]
     end: str = ""
     machine: str = ""
+    resource: str = ""
 
     @property
     def all(self) -> dict[str, str]:
@@ -162,7 +163,9 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
     while name in used:
         name = f"{_NAME}-{len(used)}"
     system = _system(driver, products)
-    node = _node(name, as_published(device, driver, kind, snapshot), kind, count, described, system)
+    by_class = any(known.extended_resource_name == described.resource for known in snapshot.classes.values())
+    offered = {described.resource: str(count)} if described.resource and not by_class else {}
+    node = _node(name, as_published(device, driver, kind, snapshot), kind, count, described, system, offered)
     beside = DeviceFacts(
         {name: value for name, value in facts.attributes.items() if full.attributes[name] is value},
         {name: value for name, value in facts.capacity.items() if full.capacity[name] is value},
@@ -195,8 +198,15 @@ def _system(driver: Driver, products: Sequence[str]) -> dict[str, str]:
 
 
 def _node(
-    name: str, device: Device, kind: Kind, count: int, described: Described, system: Mapping[str, str]
+    name: str,
+    device: Device,
+    kind: Kind,
+    count: int,
+    described: Described,
+    system: Mapping[str, str],
+    offered: Mapping[str, str],
 ) -> NodeCopy:
+    """The node with so many devices. ``offered`` is what a device plugin offers there."""
     known = kind.attributes
     own = [
         attribute for attribute in sorted(kind.always) if known[attribute].unique and attribute not in device.attributes
@@ -204,7 +214,7 @@ def _node(
     devices = tuple(
         replace(
             device,
-            name=f"{kind.name}-{place}",
+            name=f"{kind.name.replace(' ', '-')}-{place}",
             attributes={**{attribute: {"string": f"{name}-{place}"} for attribute in own}, **device.attributes},
         )
         for place in range(count)
@@ -214,7 +224,11 @@ def _node(
     machine = described.machine
     labels = {HOSTNAME: name, **system, **({INSTANCE_TYPE: machine} if machine else {}), **described.labels}
     meta = ObjectMeta(name=name, labels=labels)
-    allocatable: dict[str, str | int | float] = {**_ROOM, **(machine_types()[machine].room if machine else {})}
+    allocatable: dict[str, str | int | float] = {
+        **_ROOM,
+        **(machine_types()[machine].room if machine else {}),
+        **offered,
+    }
     return NodeCopy("", 0, Node(meta, status=NodeStatus(allocatable=allocatable)), slices=(slice_,))
 
 

@@ -42,7 +42,7 @@ from kubectl_dra.explain.question.unknown_node import is_path, unknown_node
 from kubectl_dra.explain.question.unsaid import all_the_same, missing, of_other_drivers, saying_all, taken_in_its_place
 from kubectl_dra.scheduling.node_copy import copies_of, is_like
 from kubectl_dra.scheduling.scheduler import Scheduler
-from kubectl_dra.text import some
+from kubectl_dra.text import amount, some
 
 _MOST_PROPOSALS: Final = 4
 
@@ -265,6 +265,8 @@ def _around(addition: Addition, words: NodeInWords) -> Phrase:
     alike = [f"taint {taint}" for taint in around.taints] + [f"label {key}={value}" for key, value in around.labels]
     if alike:
         parts.append(say("{alike:some 4} as all nodes with such devices here", alike=alike))
+    if (resource := words.described.resource) in addition.nodes[0].node.allocatable:
+        parts.append(say("a device plugin that offers them as {resource} to pods without claims", resource=resource))
     if not around.taints:
         parts.append("no taints")
     unknown = {(asked.key, asked.value) for asked in around.unknown}
@@ -421,6 +423,12 @@ def _of_file(new: NewNodes, scheduler: Scheduler) -> Addition:
         if home not in slices:
             raise InputError(f"ResourceSlice {slice_.name} is of node {home}, which is not in the file")
         slices[home].append(slice_)
+    for pool, own in newest_slices(read.slices).items():
+        if len(own) < own[0].slice_count:
+            found, expected = amount(len(own), "ResourceSlice"), own[0].slice_count
+            raise InputError(
+                f"it holds {found} of pool {pool}, whose resourceSliceCount says {expected}: add what is missing"
+            )
     copies = tuple(NodeCopy("", 0, _as_new(read.nodes[name]), slices=own) for name, own in slices.items())
     return Addition(new, copies[0].node.name, copies)
 
@@ -437,4 +445,4 @@ def _refusal(written: Mapping[str, Any], scheduler: Scheduler) -> str:
 
 def _as_new(node: Node) -> Node:
     """A node of a file as it will be: how the one was whose file this is says nothing of it."""
-    return Node(replace(node.metadata, uid=""), node.spec, replace(node.status, conditions=()))
+    return Node(replace(node.metadata, uid="", creation_timestamp=""), node.spec, replace(node.status, conditions=()))
