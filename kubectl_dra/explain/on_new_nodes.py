@@ -93,11 +93,18 @@ def with_new_nodes(diagnosis: Diagnosis, question: Question, snapshot: Snapshot,
     """The diagnosis with what the new nodes make of it."""
     if not any(change.kind == WITH_NODE for change in diagnosis.supposed):
         return diagnosis
+    if question.pod is not None and question.pod.node_name:
+        note = "a new node changes nothing: the pod has its node"
+        return replace(diagnosis, notes=(note, *diagnosis.notes))
     if settings.node:
         rests = diagnosis.verdict is Verdict.SCHEDULABLE and settings.node in settings.added
         return _resting_on_them(diagnosis, question, snapshot, settings) if rests else diagnosis
     if diagnosis.verdict is Verdict.UNSCHEDULABLE:
-        return _refusal(diagnosis, question, snapshot, settings)
+        refused = _refusal(diagnosis, question, snapshot, settings)
+        if diagnosis.nodes:
+            return refused
+        note = "a new node changes nothing: no node is looked at before that is mended"
+        return replace(refused, notes=(note, *refused.notes))
     # What was asked about comes first.
     placements = sorted(diagnosis.placements, key=lambda place: place.node not in settings.added)
     diagnosis = replace(diagnosis, placements=tuple(placements))
@@ -125,7 +132,17 @@ def _refusal(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, setti
     barred = kept_off(diagnosis, settings.added)
     if there is not None and not barred and (open_pools := _open_pools(settings.new_nodes, there.kind)):
         return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=open_pools)
-    if first is None or there is None or _same(there.summary, first.summary):
+    if first is not None and alone.verdict is Verdict.SCHEDULABLE:
+        text = "{nodes:some 2} would take the pod if there were no others"
+        on_new = say(text, nodes=nodes_named(sorted(settings.added)))
+        return replace(diagnosis, on_new_nodes=on_new, on_old_nodes=first.summary)
+    if first is None or there is None:
+        return diagnosis
+    if there.kind is first.kind is UNHEALTHY and (why := _told_of(diagnosis, settings.added)):
+        # Of what the driver does on a node that is there.
+        on_new = say("on {nodes:some 2}, {why}", nodes=nodes_named(sorted(settings.added)), why=why)
+        return replace(diagnosis, on_new_nodes=on_new, on_old_nodes=first.summary)
+    if _same(there.summary, first.summary):
         return diagnosis
     if there.kind.family not in _OF_A_NODE or not _of_nodes(first.kind):
         return diagnosis
@@ -153,6 +170,11 @@ def _all_barred(diagnosis: Diagnosis, barred: Sequence[Words]) -> bool:
     return bool(barred) and all(
         group.outcome == "not-eligible" and group.reason == barred[0] for group in diagnosis.nodes
     )
+
+
+def _told_of(diagnosis: Diagnosis, nodes: Set[str]) -> Words:
+    """What is said of the first of these nodes; empty if nothing."""
+    return next((group.reason for group in diagnosis.nodes if not nodes.isdisjoint(group.nodes)), "")
 
 
 def kept_off(diagnosis: Diagnosis, nodes: Set[str]) -> list[Words]:

@@ -302,7 +302,12 @@ def _stop(plan: FitPlan, refused: Sequence[Unplaced], placement: Placement, sett
     first = next((unplaced for unplaced in refused if not (unplaced.alone or unplaced.later)), refused[0])
     state = first.state
     factory = plan.factories[first.new.role]
-    diagnosis = diagnose(factory.question_about(first.new, state.snapshot, settings), state.snapshot, settings)
+    question = factory.question_about(first.new, state.snapshot, settings)
+    diagnosis = diagnose(question, state.snapshot, settings)
+    if settings.added:
+        from kubectl_dra.explain.on_new_nodes import with_new_nodes
+
+        diagnosis = with_new_nodes(diagnosis, question, state.snapshot, settings)
     diagnosis = without_own(
         diagnosis, plan.own | {placed_pod.new.pod.key for placed_pod in placement.placed_pods}, state.snapshot
     )

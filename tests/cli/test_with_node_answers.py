@@ -284,3 +284,36 @@ def test_a_file_has_all_slices_of_its_pools(dra: Dra, tmp_path: Path) -> None:
     ran = dra("explain", "pod/train", "--snapshot", str(tmp_path / "cluster.json"), WITH, str(tmp_path / "new.json"))
     told = "it holds 1 ResourceSlice of pool gpu.example.com/big, whose resourceSliceCount says 2: add what is missing"
     assert ran.code == 2 and told in " ".join(ran.err.split())
+
+
+def test_what_keeps_the_new_node_off_comes_first(dra: Dra, tmp_path: Path) -> None:
+    """Of a workload, too, and where another node alone is in the way."""
+    manifest = [template(2), deployment(2, gpus=2, cpu="5")]
+    (tmp_path / "manifest.json").write_text(
+        json.dumps({"kind": "List", "apiVersion": "v1", "items": json.loads(json.dumps(manifest))})
+    )
+    write_cluster(tmp_path / "cluster.json", [CLASS, *nvidia(node("gpu-0", 1))])
+    files = ("-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    ran = dra("explain", *files, WITH, "g6.xlarge")
+    told = " ".join(ran.out.split())
+    assert "new-node would not take the pod: Insufficient cpu: needs 5, 4 of 4 left; elsewhere, " in told
+    broken = node("gpu-1", 1)
+    broken[1]["spec"]["pool"]["resourceSliceCount"] = 2
+    found = asked(dra, tmp_path, [*FULL, *broken, *pending({"allocationMode": "All"})], WITH, "gpu-0")
+    assert "gpu-0-more would take the pod if there were no others; elsewhere, " in found["answer"]
+
+
+@pytest.mark.parametrize("why", ["placed", "class", "template"])
+def test_where_no_node_is_missing_a_new_one_changes_nothing(dra: Dra, tmp_path: Path, why: str) -> None:
+    pod = pending()
+    if why == "placed":
+        pod = [each for each in running("train", "gpu-0", [0]) if each["kind"] == "ResourceClaim"] + pod[1:]
+        pod[0]["metadata"]["name"] = "gpu"
+        pod[1]["spec"]["nodeName"] = "gpu-0"
+    elif why == "class":
+        pod = pending({"deviceClassName": "absent"})
+    else:
+        pod[1]["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "absent"}]
+    found = asked(dra, tmp_path, [*node("gpu-0", 1), *pod], WITH, "gpu-0")
+    assert "a new node changes nothing: " in notes(found)
+    assert "a new node changes nothing" not in notes(asked(dra, tmp_path, [*FULL, *pending()], WITH, "gpu-0"))
