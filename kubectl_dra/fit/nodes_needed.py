@@ -59,6 +59,7 @@ def fit_with_nodes(
         FlagValueError: of several sorts of nodes nobody said how many.
     """
     searched = [addition for addition in added if addition.new.count is None and addition.countable]
+    given = {each.new.text: each.new.count or len(each.nodes) or 1 for each in added if each not in searched}
     if len(searched) > 1:
         *_, last = searched
         raise FlagValueError(
@@ -81,12 +82,13 @@ def fit_with_nodes(
         return _refusal(alone.first_diagnosis, answer.first_diagnosis, new)
 
     if not searched or options.most:
+        given |= {each.new.text: 1 for each in searched}
         there = with_nodes(snapshot, added, settings.scheduler)
         answer = fit(workloads, there, settings, options, progress)
         answer = with_fixed_template(answer, there, settings, options, progress)
         why = why_not(answer, there)
         answer = resting_on(answer, added, there)
-        return structs.replace(answer, notes=(*notes, *answer.notes), views=tuple(views), unhelpful=why)
+        return structs.replace(answer, given=given, notes=(*notes, *answer.notes), views=tuple(views), unhelpful=why)
     tried: dict[int, FitAnswer] = {}
     after_others: dict[int, FitAnswer] = {}
 
@@ -126,7 +128,7 @@ def fit_with_nodes(
         answer = structs.replace(answer, first=())
     answer = resting_on(answer, added, there, searched=True)
     notes = (*notes, *answer.notes)
-    return structs.replace(answer, needed=needed, notes=notes, views=tuple(views), unhelpful=unhelpful)
+    return structs.replace(answer, given=given, needed=needed, notes=notes, views=tuple(views), unhelpful=unhelpful)
 
 
 def _refusal(alone: Diagnosis | None, all_nodes: Diagnosis | None, new: Set[str]) -> Words:

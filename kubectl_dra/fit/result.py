@@ -205,6 +205,7 @@ class FitAnswer(Struct, frozen=True):
     those of them, each as ``namespace/name``, that get a node where they are placed first.
 
     ``views`` are what autoscalers make of new nodes.
+    ``given``: the new nodes, as typed, with which all this is, each with its number where that was not looked for.
     ``needed``: how many new nodes it takes, where that was asked; ``unhelpful``: why none of them takes a pod.
     ``other_nodes``: why the pods may get other nodes.
     ``missing_namespaces`` do not exist, so that no pod of their workloads is created; the workloads suppose them.
@@ -218,6 +219,7 @@ class FitAnswer(Struct, frozen=True):
     first: tuple[str, ...] = ()
     notes: tuple[Words, ...] = ()
     views: tuple[Words, ...] = ()
+    given: Mapping[str, int] = MappingProxyType({})
     needed: NodesNeeded | None = None
     unhelpful: Words = ""
     other_nodes: Words = ""

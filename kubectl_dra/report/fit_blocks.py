@@ -39,6 +39,7 @@ from kubectl_dra.report.fit_words import (
     missing,
     needed,
     places,
+    supposing,
     tried,
     with_node,
 )
@@ -149,7 +150,9 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
 
 
 def _new_nodes(answer: FitAnswer) -> Iterator[Block]:
-    """Number of new nodes that it takes, and why they take no pod."""
+    """The new nodes that are supposed, how many others it takes, and why they take no pod."""
+    if answer.given:
+        yield prose(f"{supposing(answer.given)}:")
     if answer.needed is not None and not is_open(answer):
         yield prose(f"{needed(answer.needed)}.")
     if answer.unhelpful:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from kubectl_dra.api.claims import devices_of
@@ -25,6 +26,7 @@ from kubectl_dra.report.fit_words import (
     maybe,
     needed,
     places,
+    supposing,
     with_node,
 )
 from kubectl_dra.report.json_shapes import (
@@ -56,11 +58,17 @@ def to_json(answer: FitAnswer, invocation: Invocation) -> dict[str, Any]:
         "missingNamespaces": list(answer.missing_namespaces),
         **({"commands": creating} if creating else {}),
         "items": [_workload(workload, invocation) for workload in answer.workloads],
+        **({"givenNodes": _given(answer.given)} if answer.given else {}),
         **({"newNodes": _needed(answer.needed)} if answer.needed is not None and not is_open(answer) else {}),
         **({"newNodesRefuse": written(answer.unhelpful)} if answer.unhelpful else {}),
         "otherPodsWaiting": answer.waiting,
         **notes_json([note for note in (*answer.notes, *answer.views, answer.other_nodes) if note], where),
     }
+
+
+def _given(given: Mapping[str, int]) -> dict[str, Any]:
+    nodes = [{"withNode": typed, "number": number} for typed, number in given.items()]
+    return {"nodes": nodes, "text": supposing(given)}
 
 
 def _needed(nodes_needed: NodesNeeded) -> dict[str, Any]:

@@ -254,6 +254,12 @@ def _idle(workload: WorkloadFit) -> str:
     return f", but {who} of {whose} {goes} to {_broken(begin)}, where {does} not start: {written(begin.nodes[0].why)}"
 
 
+def supposing(given: Mapping[str, int]) -> str:
+    """The new nodes with which an answer is, each with their number."""
+    nodes = (f"{amount(number, 'new node')} ({typed})" for typed, number in given.items())
+    return f"With {join(nodes)}"
+
+
 def needed(needed: NodesNeeded) -> str:
     """Number of new nodes that it takes, in one sentence."""
     which, number = f"({needed.nodes})", amount(needed.number, "new node")

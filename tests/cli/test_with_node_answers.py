@@ -317,3 +317,22 @@ def test_where_no_node_is_missing_a_new_one_changes_nothing(dra: Dra, tmp_path: 
     found = asked(dra, tmp_path, [*node("gpu-0", 1), *pod], WITH, "gpu-0")
     assert "a new node changes nothing: " in notes(found)
     assert "a new node changes nothing" not in notes(asked(dra, tmp_path, [*FULL, *pending()], WITH, "gpu-0"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "given"),
+    [
+        ((WITH, "8xL4,count=2"), {"8xL4,count=2": 2}),
+        (("--max", WITH, "8xL4"), {"8xL4": 1}),
+        ((WITH, "8xL4,count=2", WITH, "1xL4"), {"8xL4,count=2": 2}),
+        ((WITH, "8xL4"), {}),
+    ],
+)
+def test_fit_says_with_which_nodes_its_answer_is(
+    dra: Dra, tmp_path: Path, flags: tuple[str, ...], given: dict[str, int]
+) -> None:
+    _, report = fitted(tmp_path, nvidia(node("gpu-0", 1)), [template(), deployment(3)], *flags)
+    nodes = report.get("givenNodes", {"nodes": []})["nodes"]
+    assert {each["withNode"]: each["number"] for each in nodes} == given
+    ran = dra("fit", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"), *flags)
+    assert all(f"With {number} new node" in ran.out and f"({typed})" in ran.out for typed, number in given.items())
