@@ -95,3 +95,30 @@ def test_which_number_is_looked_for_can_be_pasted(dra: Dra, tmp_path: Path) -> N
     ran = dra("fit", *files, WITH, "gpu-0", WITH, "gpu-1")
     assert ran.code == 2 and f"{WITH} gpu-0 {WITH} gpu-1,count=1" in ran.err
     assert dra("fit", *files, WITH, "gpu-0", WITH, "gpu-1,count=1").code == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "instead"),
+    [
+        ("driver=gpu.example.com,device=8", "driver=gpu.example.com,devices=8"),
+        ("gpu-0,labels:zone=c", "gpu-0,label:zone=c"),
+        ("a3-highgpu-9g", "a3-highgpu-8g"),
+        ("a2-highgpu-3g", "a2-highgpu-2g"),
+        ("8xFOO", "driver=gpu.example.com,devices=8"),
+        ("devices=1", "driver=gpu.example.com,devices=1"),
+        ("count=3", "driver=gpu.example.com,devices=8,count=3"),
+    ],
+)
+def test_what_is_proposed_is_near_and_of_the_cluster(dra: Dra, tmp_path: Path, typed: str, instead: str) -> None:
+    write_cluster(tmp_path / "cluster.json", [CLASS, *FULL, *pending()])
+    ran = dra("explain", "pod/train", "--snapshot", str(tmp_path / "cluster.json"), WITH, typed)
+    assert (ran.code, proposed(ran)) == (2, [instead])
+    assert dra("explain", "pod/train", "--snapshot", str(tmp_path / "cluster.json"), WITH, instead).code in (0, 1)
+
+
+def test_of_a_driver_that_is_there_no_other_one_is_meant(dra: Dra, tmp_path: Path) -> None:
+    there = json.loads(json.dumps([*FULL, *pending()]).replace("gpu.example.com", "nic.example.com"))
+    write_cluster(tmp_path / "cluster.json", [CLASS, *there])
+    files = ("--snapshot", str(tmp_path / "cluster.json"))
+    ran = dra("explain", "pod/train", *files, WITH, "driver=nic.example.com,devices=2")
+    assert (ran.code, proposed(ran)) == (2, ["gpu-0"]) and "did you mean" not in ran.err

@@ -182,7 +182,7 @@ WRONG = (
     ("2xgpu,count=3", "write gpu,count=2 for 2 nodes like gpu"),
     ("8xH900", 'product "H900" is not in the catalogue; the nearest are: NVIDIA H100 80GB HBM3'),
     ("H100", "say how many devices a node has: devices=N"),
-    ("a3-highgpu-16g", "nor a Node of that name; as a machine type, did you mean a3-highgpu-1g"),
+    ("a3-highgpu-16g", "nor a Node of that name; as a machine type, did you mean a3-highgpu-8g"),
     ("example.org/gpu=8", "no driver is known for the devices of example.org/gpu"),
     ("nvidia.com/mig-1g.10gb=7", "nvidia.com/mig-1g.10gb is no whole device"),
     ("gpu.nvidia.com=8", "is not understood"),

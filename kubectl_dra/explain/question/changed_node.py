@@ -107,7 +107,8 @@ def _with_product(
             f'product "{text}" is of {others[0].title}, which has no devices on {copy.like}',
             instead=[(f"A node with {number} {text}", new)],
         )
-    raise unknown_product(text, tuple(name for driver in drivers for name in driver.products), described)
+    known = tuple(name for driver in drivers for name in driver.products)
+    raise unknown_product(text, known, described, there=known)
 
 
 def _of_product(copy: NodeCopy, driver: Driver, product: str, snapshot: Snapshot) -> NodeCopy:

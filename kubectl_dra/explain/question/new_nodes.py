@@ -21,6 +21,8 @@ GRAMMAR: Final = (
     "[driver=NAME,][product=NAME,]devices=N[,ATTRIBUTE=VALUE]...[,label:KEY=VALUE]...[,count=N]"
 )
 _SUCH_AS: Final = "product=NVIDIA H100 80GB HBM3,devices=8"
+_MEANT: Final = {"device": "devices", "labels:": LABEL}
+"""What people write for a part of the flag that is called otherwise."""
 _KEYS: Final = frozenset(("driver", "product", "devices", "like"))
 MOST: Final = 1_000
 """Largest number of nodes that one flag adds."""
@@ -69,6 +71,16 @@ def parse(text: str) -> NewNodes:
     if not text.strip():
         raise UsageError(f"{FLAG} is empty: is a variable of the shell not set? Write one of: {GRAMMAR}")
     parts = [part.strip() for part in text.split(",")]
+    for part in parts:
+        key = part.partition("=")[0]
+        for typed, right in _MEANT.items():
+            if any(each.startswith(f"{right}=") for each in parts):
+                continue
+            if key == typed or (typed.endswith(":") and key.startswith(typed)):
+                value = ",".join(right + each.removeprefix(typed) if each is part else each for each in parts)
+                raise FlagValueError(
+                    f'{FLAG} "{text}": "{typed}" is unknown; did you mean "{right}"?', text, [("Write", value)]
+                )
     first, resource = parts[0], ""
     if "=" not in first or first.startswith((".", "/")):
         pairs = _pairs(parts[1:], text)

@@ -194,7 +194,7 @@ def _made(rule: Mapping[str, Any], text: str) -> str | None:
     if "when" in rule:
         return None
     if rule.get("compare") == "mebibytes":
-        return str(int(Quantity.parse(text).value()) >> 20)
+        return str(Quantity.parse(text).value() >> 20)
     if form in _PARTS:
         parts = text.split(".")
         return parts[_PARTS[form]] if len(parts) > _PARTS[form] else None

@@ -49,7 +49,7 @@ USUAL_LABELS: Final = frozenset((HOSTNAME, *(prefix + key for key in (ARCH, _OS)
 """The labels that each node in words has."""
 FILE: Final = "write a file with the Node and its ResourceSlices"
 _PAGE: Final = f"{DOCS}/fit.md#nodes-that-nobody-has-yet"
-_USUAL: Final = "8"
+USUAL: Final = "8"
 """Number of devices that is proposed for a node."""
 
 
@@ -138,7 +138,7 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
     if not count or count > MOST_DEVICES:
         raise FlagValueError(
             f"say how many devices a node has: devices=N, from 1 to {MOST_DEVICES}, the most of a ResourceSlice",
-            instead=[(f"With {_USUAL} devices", described.written({"devices": _USUAL}))],
+            instead=[(f"With {USUAL} devices", described.written({"devices": USUAL}))],
         )
     products: tuple[str, ...] = ()
     if "product" in typed:
@@ -237,20 +237,20 @@ def _driver(described: Described, snapshot: Snapshot) -> Driver:
     if not name:
         drivers = drivers_of(product, snapshot)
         if not drivers:
-            raise unknown_product(product, every_product(snapshot), described)
+            raise unknown_product(product, every_product(snapshot), described, there=all_there(snapshot))
         return drivers[0]
     driver = catalogue().driver(name)
     if driver is not None and driver.kinds:
         return driver
     instead: list[tuple[str, str]] = []
     hint = ""
-    if driver is None:
+    there = sorted({slice_.scope.node_name for slice_ in snapshot.slices if slice_.driver == name} - {""})
+    if driver is None and not there:
         file = vendor_files().get(name.lower())
         known = [known_name for known_name in file.drivers if has_kinds(known_name)] if file is not None else []
         near = known or nearest(name, filter(has_kinds, catalogue().names))
         hint = f" (did you mean {near[0]}?)" if near else ""
         instead = [("Write", described.written({"driver": near_name})) for near_name in near[:1]]
-    there = sorted({slice_.scope.node_name for slice_ in snapshot.slices if slice_.driver == name} - {""})
     instead += [("Like a node that has such devices", f"{node}{described.end}") for node in there[:1]]
     what = "does not know it" if driver is None else "does not say which devices it has"
     raise FlagValueError(f"driver {name}: the catalogue {what}{hint}; {FILE}", instead=instead)
@@ -262,11 +262,16 @@ def has_kinds(name: str) -> bool:
     return driver is not None and bool(driver.kinds)
 
 
+def all_there(snapshot: Snapshot) -> tuple[str, ...]:
+    """The products of which the cluster has devices."""
+    drivers = catalogue().drivers.values()
+    return tuple(dict.fromkeys(name for driver in drivers for name in products_there(driver, snapshot)))
+
+
 def every_product(snapshot: Snapshot) -> tuple[str, ...]:
     """All products that are known, first those of the cluster."""
-    drivers = catalogue().drivers.values()
-    there = [name for driver in drivers for name in products_there(driver, snapshot)]
-    return tuple(dict.fromkeys((*there, *(name for driver in drivers for name in driver.products))))
+    known = (name for driver in catalogue().drivers.values() for name in driver.products)
+    return tuple(dict.fromkeys((*all_there(snapshot), *known)))
 
 
 def _kind(driver: Driver, typed: Mapping[str, str]) -> Kind:
@@ -299,13 +304,19 @@ def _products(driver: Driver, wanted: str, described: Described, snapshot: Snaps
     products = products_meant(driver, wanted, snapshot)
     if not products:
         raise unknown_product(
-            wanted, (*products_there(driver, snapshot), *driver.products), described, driver.product_attribute
+            wanted,
+            (*products_there(driver, snapshot), *driver.products),
+            described,
+            driver.product_attribute,
+            driver.product_names,
         )
     return products
 
 
-def unknown_product(wanted: str, products: Sequence[str], described: Described, attribute: str = "") -> FlagValueError:
-    """Error that no product is called so, and which are near."""
+def unknown_product(
+    wanted: str, products: Sequence[str], described: Described, attribute: str = "", there: Sequence[str] = ()
+) -> FlagValueError:
+    """Error that no product is called so, and which are near; else the first of those that are ``there``."""
     products = tuple(dict.fromkeys(products))
     # Of a vendor's or a brand's name, the products that have it.
     products = alike(wanted, products) or products
@@ -313,7 +324,7 @@ def unknown_product(wanted: str, products: Sequence[str], described: Described, 
     model = re.search("[0-9]", wanted) is not None
     near = (nearest(wanted, products) or _with_a_word_like(wanted, products)) if model else ()
     known = f"the nearest are: {some(near)}" if near else f"it knows {some(products)}"
-    instead = [(f"With {product}", described.written({"product": product})) for product in near[:2] or products[:1]]
+    instead = [(f"With {product}", described.written({"product": product})) for product in near[:2] or there[:1]]
     if attribute:
         other = described.written({attribute: wanted}, without="product")
         instead.append((f"Devices whose {attribute} is exactly {wanted}", other))

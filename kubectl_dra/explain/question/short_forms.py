@@ -16,7 +16,9 @@ from kubectl_dra.explain.question.device_facts import drivers_of
 from kubectl_dra.explain.question.new_nodes import MOST, NewNodes, number_of
 from kubectl_dra.explain.question.node_in_words import (
     INSTANCE_TYPE,
+    USUAL,
     Described,
+    all_there,
     every_product,
     has_kinds,
     unknown_product,
@@ -67,11 +69,26 @@ def _of_resource(resource: str, number: str, snapshot: Snapshot) -> str:
         )
     if driver is not None:
         return driver.name
-    there = dict.fromkeys(slice_.driver for slice_ in snapshot.slices)
-    instead = [("With a driver that is there", f"driver={name},devices={number}") for name in there if has_kinds(name)]
     raise FlagValueError(
-        f"no driver is known for the devices of {resource}; write driver=NAME,devices={number}", instead=instead[:1]
+        f"no driver is known for the devices of {resource}; write driver=NAME,devices={number}",
+        instead=_of_driver_there(number, snapshot),
     )
+
+
+def with_a_driver(typed: str, snapshot: Snapshot) -> list[tuple[str, str]]:
+    """What was typed, with a driver that the cluster has, where it names neither that nor a product; else nothing."""
+    words = dict(part.partition("=")[::2] for part in typed.split(","))
+    if not words.keys() <= {"devices", "count"}:
+        return []
+    end = f",count={words['count']}" if "count" in words else ""
+    return [(label, value + end) for label, value in _of_driver_there(words.get("devices") or USUAL, snapshot)]
+
+
+def _of_driver_there(number: str, snapshot: Snapshot) -> list[tuple[str, str]]:
+    """In words, a node with so many devices of a driver that the cluster has; at most one."""
+    there = dict.fromkeys(slice_.driver for slice_ in snapshot.slices)
+    known = [("With a driver that is there", f"driver={name},devices={number}") for name in there if has_kinds(name)]
+    return known[:1]
 
 
 def _rule(resource: str) -> Mapping[str, Any]:
@@ -97,5 +114,7 @@ def _times(new: NewNodes, names: Collection[str], snapshot: Snapshot) -> Describ
     if drivers_of(what, snapshot):
         return described
     if number and new.first.startswith(number) and "/" not in what and "." not in what:
-        raise unknown_product(what, every_product(snapshot), described)
+        error = unknown_product(what, every_product(snapshot), described, there=all_there(snapshot))
+        error.instead = error.instead or _of_driver_there(number, snapshot)
+        raise error
     return None

@@ -12,7 +12,7 @@ from kubectl_dra.data.machine_types import machine_types
 from kubectl_dra.errors import FlagValueError
 from kubectl_dra.explain.question.device_facts import is_product
 from kubectl_dra.explain.question.new_nodes import NewNodes
-from kubectl_dra.text import did_you_mean, nearest, some
+from kubectl_dra.text import did_you_mean, nearest, some, whole_number
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json", ".gz")
 _FORMS: Final = (
@@ -20,6 +20,7 @@ _FORMS: Final = (
 )
 _RESOURCE: Final = re.compile(r"(?P<name>[a-z0-9.-]+\.[a-z]+/[A-Za-z0-9_.-]+)(?:[:x ]*(?P<number>[0-9]+))?")
 _NUMBER_FIRST: Final = re.compile(r"-?(?P<number>[0-9]+)[xX ]*(?P<what>[A-Za-z].*)")
+_NUMBER: Final = re.compile("([0-9]+)")
 _FAMILY: Final = re.compile("[-.]")
 _MACHINE: Final = re.compile(
     r"[a-z][a-z0-9-]*\.(?:metal.*|[0-9]*x?large|medium|small|micro|nano)"
@@ -42,10 +43,11 @@ def unknown_node(new: NewNodes, like: str, names: Collection[str], snapshot: Sna
     wanted = first.removeprefix("node/")
     family = () if like else _of_family(wanted)
     near = nearest(wanted, {*names, *family})
-    machines = tuple(name for name in near or family[:3] if name not in names)
+    alike = _of_other_numbers(wanted, family)
+    machines = alike or tuple(name for name in near or family[:3] if name not in names)
     near = tuple(name for name in near if name in names) if near and near[0] in names else ()
     there = [name for name in dict.fromkeys(slice_.scope.node_name for slice_ in snapshot.slices) if name in names]
-    meant = [] if like else list(dict.fromkeys(_meant(wanted)))
+    meant = [] if like or alike else list(dict.fromkeys(_meant(wanted)))
     known = f"there are: {some(there or sorted(names), 3) or 'none'}"
     if near:
         hint = did_you_mean(near)
@@ -63,6 +65,18 @@ def unknown_node(new: NewNodes, like: str, names: Collection[str], snapshot: Sna
     instead = [(label, new.described(name).written({})) for label, name in values]
     instead += [("Write", value) for value in meant[:2]]
     return FlagValueError(f"there is {what}; {hint}", instead=instead)
+
+
+def _of_other_numbers(wanted: str, names: Collection[str]) -> tuple[str, ...]:
+    """The names that differ from what is wanted in numbers alone, the nearest numbers first."""
+    texts = _NUMBER.split(wanted.lower())
+    alike = {name: other for name in names if (other := _NUMBER.split(name.lower()))[::2] == texts[::2]}
+
+    def apart(name: str) -> int:
+        pairs = zip(texts[1::2], alike[name][1::2], strict=True)
+        return sum(abs((whole_number(one) or 0) - (whole_number(other) or 0)) for one, other in pairs)
+
+    return tuple(sorted(alike, key=apart)[:3])
 
 
 def _of_family(wanted: str) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ from kubectl_dra.explain.question.node_in_words import (
     of_first_product,
 )
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.question.short_forms import described_by
+from kubectl_dra.explain.question.short_forms import described_by, with_a_driver
 from kubectl_dra.explain.question.unknown_node import is_path, unknown_node
 from kubectl_dra.explain.question.unsaid import all_the_same, missing, of_other_drivers, saying_all, taken_in_its_place
 from kubectl_dra.scheduling.node_copy import copies_of, is_like
@@ -293,6 +293,7 @@ def new_additions(
     try:
         return known(additions([parse(text) for text in texts], snapshot, scheduler), questions, snapshot, scheduler)
     except FlagValueError as error:
+        error.instead = with_a_driver(error.typed, snapshot) or error.instead
         usable = _usable(error, texts, questions, snapshot, scheduler)
         error.instead = list({value: (label, value) for label, value in usable}.values())[:_MOST_PROPOSALS]
         raise
