@@ -85,6 +85,8 @@ MOST_SCORED: Final = 60_000
 CHOICES: Final = 8
 CHOICES_STEPS: Final = 600_000
 """Number of other choices among equal nodes that are tried, and steps after which no further one begins."""
+ROLES_TRIED: Final = 4
+"""Of so many roles each is tried last."""
 MOST_TRIED: Final = 100_000
 """Pods of a role: more than the largest clusters run."""
 FEWEST_TRIED: Final = 1_000

@@ -15,6 +15,7 @@ from kubectl_dra.allocation.budgets import (
     FOLLOWING_TRIED,
     MOST_PODS,
     PLACE_STEPS,
+    ROLES_TRIED,
     Budget,
     unlimited,
 )
@@ -37,6 +38,7 @@ from kubectl_dra.fit.on_new_nodes import resting_on
 from kubectl_dra.fit.place import Placement, Placer, Unplaced, scheduling_order
 from kubectl_dra.fit.plan import FitPlan, plans_of
 from kubectl_dra.fit.pod_factory import NewPod
+from kubectl_dra.fit.ranges import counted, with_range
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, FitOptions, FormerPods, WorkloadFit
 from kubectl_dra.fit.rollout import Rolling, roll
 from kubectl_dra.fit.starting import Starting, starting
@@ -112,8 +114,16 @@ def fit(
             if plan.unread and not results[number].unclear:
                 results[number], notes = _if_replaced(results[number], plan, changed, other, most=options.most)
                 unread += notes
-    if not placement.settled and not options.most:
-        results = _with_ranges(results, plans, state, snapshot, budget)
+    if not options.most:
+        chances = _by_chance(plans, placement, state, snapshot, budget)
+        others: list[int] = []
+        if first[0] and not (options.others_first or options.others_apart):
+            progress("placing pods after those that wait")
+            others = counted(plans, replay(_state_for(first[1].snapshot, plans, settings.scheduler)))
+        results = [
+            with_range(result, plan, placement, chances[number], others[number] if others else None, first[0])
+            for number, (result, plan) in enumerate(zip(results, plans, strict=True))
+        ]
     answer = FitAnswer(
         tuple(results),
         settings.scheduler.version,
@@ -155,14 +165,16 @@ def _if_replaced(
     return structs.replace(result, verdict=Verdict.UNDETERMINED, unclear=(why,), more=()), []
 
 
-def _placed(placer: Placer, plans: Sequence[FitPlan], snapshot: Snapshot, chance: Random | None = None) -> Placement:
-    """What comes of all pods; ``chance`` mixes those that may come in any order."""
+def _placed(
+    placer: Placer, plans: Sequence[FitPlan], snapshot: Snapshot, chance: Random | None = None, last: int | None = None
+) -> Placement:
+    """What comes of all pods; ``chance`` mixes those that may come in any order, those of role ``last`` last."""
     workloads = []
     for plan in plans:
         pods = [new for replica in range(plan.tried) for new in plan.pods_of(replica, snapshot)]
         rollout = plan.rollout
         if chance is not None:
-            pods = _mixed(pods, plan, chance)
+            pods = _mixed(pods, plan, chance, last)
             rollout = rollout.mixed(chance) if rollout is not None else None
         workloads.append(Rolling(plan.number, pods, rollout, plan.running, plan.surplus, chance))
     return roll(placer, workloads)
@@ -269,13 +281,28 @@ def _replaced(
         return None
     there = placement.state.snapshot.pods
     left = sum(there.get(key_of(pod)) == pod for pod in rollout.old)
+    former = FormerPods(len(rollout.old), left)
     # What is tried is what a Deployment can say; its fix may be another one.
-    for number in dict.fromkeys((rollout.unavailable + 1, rollout.replicas)) if left and not rollout.in_order else ():
-        eased = structs.replace(plan, rollout=structs.replace(rollout, unavailable=min(number, rollout.replicas)))
+    if not left or rollout.in_order or not rollout.replicas:
+        return former
+
+    def fit_with(number: int) -> bool:
+        eased = structs.replace(plan, rollout=structs.replace(rollout, unavailable=number))
         after = replay([eased if other is plan else other for other in plans])
-        if all(unplaced.new.workload != plan.number for unplaced in after.refused):
-            return FormerPods(len(rollout.old), left, number)
-    return FormerPods(len(rollout.old), left)
+        return all(unplaced.new.workload != plan.number for unplaced in after.refused)
+
+    # If fewer pods have to be there, no fewer new ones get a node.
+    enough, too_few = rollout.replicas, rollout.unavailable
+    if enough <= too_few or not fit_with(enough):
+        return former
+    while enough - too_few > 1:
+        number = (enough + too_few) // 2
+        if fit_with(number):
+            enough = number
+        else:
+            too_few = number
+    first = len(rollout.old) + plan.running - (rollout.replicas - enough)
+    return structs.replace(former, unavailable=enough, first=min(first, len(rollout.old)))
 
 
 def _verdict(plan: FitPlan, placed: int, refused: Sequence[Unplaced], begin: Starting, *, most: bool) -> Verdict:
@@ -323,39 +350,33 @@ def _stop(plan: FitPlan, refused: Sequence[Unplaced], placement: Placement, sett
     return structs.replace(stop, minimum=gang.minimum, placed=placed, domain=domain)
 
 
-def _with_ranges(
-    workloads: Sequence[WorkloadFit], plans: Sequence[FitPlan], state: ClusterState, snapshot: Snapshot, budget: Budget
-) -> list[WorkloadFit]:
-    """The results with the numbers of pods that other choices lead to."""
-    counts = [{workload.placed} for workload in workloads]
+def _by_chance(
+    plans: Sequence[FitPlan], placement: Placement, state: ClusterState, snapshot: Snapshot, budget: Budget
+) -> list[set[int]]:
+    """The numbers of pods of each workload that other choices lead to."""
+    counts = [{number} for number in counted(plans, placement)]
+    # By chance alone what takes most comes last only now and then.
+    roles = max((len(plan.factories) for plan in plans), default=0)
+    last = range(roles) if 1 < roles <= ROLES_TRIED else ()
     end = budget.steps + CHOICES_STEPS
-    for number in range(1, CHOICES + 1):
+    for number, role in enumerate((*last, *(None,) * CHOICES) if not placement.settled else (), 1):
         if budget.steps > end:
             break
         chance = Random(number)
-        again = _placed(Placer(state, budget, chance=chance), plans, snapshot, chance)
-        for plan, seen in zip(plans, counts, strict=True):
-            seen.add(plan.running + sum(placed_pod.new.workload == plan.number for placed_pod in again.placed_pods))
-    return [_with_range(workload, min(seen), max(seen)) for workload, seen in zip(workloads, counts, strict=True)]
+        again = _placed(Placer(state, budget, chance=chance), plans, snapshot, chance, role)
+        for seen, placed in zip(counts, counted(plans, again), strict=True):
+            seen.add(placed)
+    return counts
 
 
-def _with_range(workload: WorkloadFit, fewest: int, greatest: int) -> WorkloadFit:
-    """The result with the range; where all may fit and may not, it is undetermined."""
-    workload = structs.replace(workload, fewest=fewest, greatest=greatest)
-    if workload.verdict is not Verdict.SCHEDULABLE or fewest >= workload.placed:
-        return workload
-    text = "{fewest} to {greatest} of {pods:pod} have room, depending on which nodes the scheduler takes"
-    why = say(text, fewest=fewest, greatest=greatest, pods=workload.pods)
-    return structs.replace(workload, verdict=Verdict.UNDETERMINED, unclear=(why,))
-
-
-def _mixed(pods: Sequence[NewPod], plan: FitPlan, chance: Random) -> list[NewPod]:
+def _mixed(pods: Sequence[NewPod], plan: FitPlan, chance: Random, last: int | None) -> list[NewPod]:
     """The pods of each replica in another order: which of them a controller creates first is unknown."""
     mixed: list[NewPod] = []
     for _, own in groupby(pods, key=lambda new: new.ordinal.replica):
         replica = list(own)
         if plan.workload.raw or replica[0].group[2]:
             chance.shuffle(replica)
+            replica.sort(key=lambda new: new.role == last)
         mixed.extend(replica)
     return mixed
 

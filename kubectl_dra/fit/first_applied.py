@@ -22,7 +22,9 @@ def with_other_order(
     workloads = list(answer.workloads)
     for number in lacking[:_MOST_TRIED]:
         late = workloads[number]
-        if late.stop is None or late.unclear or late.refused or late.workload.namespace in answer.missing_namespaces:
+        if late.stop is None or late.refused or late.workload.namespace in answer.missing_namespaces:
+            continue
+        if late.unclear and not late.may_fit:
             continue
         progress(f"placing {late.workload.title} first")
         order = [late, *(each for each in workloads if each is not late)]

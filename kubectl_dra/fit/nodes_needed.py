@@ -58,6 +58,7 @@ def fit_with_nodes(
     Raises:
         FlagValueError: of several sorts of nodes nobody said how many.
     """
+    options = structs.replace(options, others_apart=True)
     searched = [addition for addition in added if addition.new.count is None and addition.countable]
     given = {each.new.text: each.new.count or len(each.nodes) or 1 for each in added if each not in searched}
     if len(searched) > 1:
@@ -195,7 +196,7 @@ def _fits(answer: FitAnswer) -> bool:
 
 
 def _open(answer: FitAnswer) -> bool:
-    return any(workload.unclear for workload in answer.workloads)
+    return any(workload.unclear and not workload.may_fit for workload in answer.workloads)
 
 
 def _placed(answer: FitAnswer) -> int:

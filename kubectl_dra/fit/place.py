@@ -13,6 +13,7 @@ from kubectl_dra.allocation.budgets import MOST_SCORED, PLACED_POD, SCORED_PER_S
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Progress
+from kubectl_dra.drivers.daemons import node_of
 from kubectl_dra.fit.pod_factory import Denied, NewPod, denied, ended
 from kubectl_dra.scheduling.binding import Chance, bound, takes_no_pod
 from kubectl_dra.scheduling.default_preemption import Candidate
@@ -72,7 +73,8 @@ class Unplaced(Struct, frozen=True):
 class Placement(Struct, frozen=True):
     """What came of some pods: ``state`` is the cluster after.
 
-    ``settled``: other choices among nodes, and another order of pods, could not lead to another number of them.
+    ``settled``: other choices among nodes, and another order of pods, could not lead to another number of them;
+    ``nodes_open`` is whether that of nodes could, ``ends_open`` whether it could that other old pods end first.
     ``volumes_open``: pods were placed after others had taken volumes that are bound with them, which is not tracked.
     ``unknown`` is what else decides which node a pod gets.
     """
@@ -81,6 +83,8 @@ class Placement(Struct, frozen=True):
     placed_pods: tuple[PlacedPod, ...]
     refused: tuple[Unplaced, ...]
     settled: bool = True
+    nodes_open: bool = False
+    ends_open: bool = False
     volumes_open: bool = False
     unknown: tuple[str, ...] = ()
 
@@ -136,13 +140,26 @@ class Placer:
                 *(unplaced.new for unplaced in self.refused),
             )
         }
-        simple = len(kinds) <= 1 and all(outcome.local for outcome in self._outcomes.values())
+        simple = (len(kinds) <= 1 or self._apart()) and all(outcome.local for outcome in self._outcomes.values())
         simple = simple and not any(placed_pod.evicted or placed_pod.new.group[2] for placed_pod in self.placed_pods)
-        open_ = self._free or self._chance.taken or len(kinds) > 1
-        settled = (simple or not open_) and not self.chosen
+        nodes_open = not simple and (self._free or self._chance.taken)
         return Placement(
-            self.state, tuple(self.placed_pods), tuple(self.refused), settled, self._volumes_open, tuple(self._unknown)
+            self.state,
+            tuple(self.placed_pods),
+            tuple(self.refused),
+            (simple or not (nodes_open or len(kinds) > 1)) and not self.chosen,
+            nodes_open,
+            self.chosen,
+            self._volumes_open,
+            tuple(self._unknown),
         )
+
+    def _apart(self) -> bool:
+        """Whether each pod is for a node of its own, as those of a DaemonSet, and takes devices of that one only."""
+        pods = [*(placed_pod.new for placed_pod in self.placed_pods), *(unplaced.new for unplaced in self.refused)]
+        nodes = [node_of(new.pod) for new in pods]
+        own = all(nodes) and len(set(nodes)) == len(nodes)
+        return own and all(published.scope.node_name for published in self.state.snapshot.slices)
 
     def place_all(self, pods: Sequence[NewPod]) -> Placement:
         """Places pods and those that were refused, those of higher priority first, those of one group together."""

@@ -27,7 +27,8 @@ class FitOptions(Struct, frozen=True):
     """Options of fit. ``replicas``: how many to place, None for as many as written; ``most``: as many as fit.
 
     ``changes``: what makes room is looked for. ``only_counts``: it is not, and that the first pod of each role can be
-    judged is known. ``others_first``: the other pods that wait for devices are placed before.
+    judged is known. ``others_first``: the other pods that wait for devices are placed before; ``others_apart``: what
+    comes of it then is asked separately, and no part of the answer.
     """
 
     replicas: int | None = None
@@ -35,6 +36,7 @@ class FitOptions(Struct, frozen=True):
     only_counts: bool = False
     changes: bool = True
     others_first: bool = False
+    others_apart: bool = False
 
 
 class FirstUnplaced(Struct, frozen=True):
@@ -106,23 +108,24 @@ class More(Struct, frozen=True):
 class FormerPods(Struct, frozen=True):
     """Pods of a former template that a rollout replaces. ``left`` of them run on where it stops.
 
-    ``unavailable``: so many of them have to end first, as maxUnavailable allows then, for all replicas to fit; None
-    where that does not help or is not so.
+    ``unavailable``: the smallest maxUnavailable with which all replicas fit, because ``first`` of them end then before
+    a new one has a node; None where that does not help or is not so.
     """
 
     pods: int
     left: int = 0
     unavailable: int | None = None
+    first: int = 0
 
 
 class WorkloadFit(Struct, frozen=True):
     """What comes of one workload.
 
     ``replicas`` are asked for; ``fitting`` of them have all of their pods running or placed. ``running`` pods have
-    their node already. ``fewest`` and ``greatest`` are the numbers of pods that other choices among equal nodes led
-    to. ``as_many``: as many replicas as fit were asked for; ``at_least``: more may fit than were tried. ``more`` are
-    changes with which more fit; ``tried`` how many of each sort were tried. ``begin`` says which of the placed pods do
-    not start. ``replaced`` are pods of a former template; of others that run ``former`` are of one, and stay.
+    their node already. ``fewest`` and ``greatest`` are the numbers of pods that other choices led to, which
+    ``depends`` names. ``as_many``: as many replicas as fit were asked for; ``at_least``: more may fit than were tried.
+    ``more`` are changes with which more fit; ``tried`` how many of each sort were tried. ``begin`` says which of the
+    placed pods do not start. ``replaced`` are pods of a former template; of others that run ``former`` are of one, and stay.
     ``refused``: the API server refuses a change of what exists. ``provided`` is what it supposes of new nodes.
     ``surplus`` are the pods that end because there are more than replicas, ``progress`` is how far a Job is.
     """
@@ -140,6 +143,7 @@ class WorkloadFit(Struct, frozen=True):
     tried: Mapping[ChangeSort, int] = MappingProxyType({})
     fewest: int = 0
     greatest: int = 0
+    depends: Words = ""
     settled: bool = True
     as_many: bool = False
     at_least: bool = False
@@ -155,6 +159,11 @@ class WorkloadFit(Struct, frozen=True):
     def exists(self) -> bool:
         """Whether the cluster has the workload, as far as its answer tells."""
         return bool(self.running or self.replaced or self.refused or self.progress)
+
+    @property
+    def may_fit(self) -> bool:
+        """Whether it is undetermined only because all may have room or not, by choices that are open."""
+        return self.verdict is Verdict.UNDETERMINED and self.fewest < self.greatest == self.pods
 
     @property
     def placed(self) -> int:

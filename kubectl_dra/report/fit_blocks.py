@@ -199,8 +199,11 @@ def blocks_of(
     # That it is open is said already.
     open_ = workload.unclear and not conditions(workload)
     if workload.stop is not None and not (open_ and workload.stop.diagnosis.verdict is Verdict.UNDETERMINED):
+        does, do = ("may", "may") if workload.may_fit else ("does", "do")
         many = (
-            f"is the first of {workload.stop.others + 1:,} that do not fit" if workload.stop.others else "does not fit"
+            f"is the first of {workload.stop.others + 1:,} that {do} not fit"
+            if workload.stop.others
+            else f"{does} not fit"
         )
         cause = (Marked(code(workload), WordMark.CAUSE), ": ") if code(workload) else ()
         next_code, next_cause = second(workload.stop)

@@ -136,8 +136,8 @@ def eased(workload: WorkloadFit) -> str:
     if replaced is None or replaced.unavailable is None:
         return ""
     every = "it fits" if workload.replicas == 1 else f"all {workload.replicas:,} {workload.workload.unit}s fit"
-    number = replaced.unavailable
+    number = replaced.first
     return (
-        f"Set spec.strategy.rollingUpdate.maxUnavailable to {number:,}, so that {amount(number, 'pod')} of the former "
-        f"template {'ends' if number == 1 else 'end'} first: then {every}."
+        f"Set spec.strategy.rollingUpdate.maxUnavailable to {replaced.unavailable:,}, so that {amount(number, 'pod')} "
+        f"of the former template {'ends' if number == 1 else 'end'} first: then {every}."
     )

@@ -205,7 +205,7 @@ def _beside(workload: WorkloadFit) -> str:
         said.append(f"for them the scheduler ends {some([f'pod {pod.key}' for pod in victims], 3)}")
     if workload.fewest != workload.greatest:
         said.append(
-            f"{workload.fewest:,} to {workload.greatest:,} pods have room, depending on which nodes the scheduler takes"
+            f"{workload.fewest:,} to {workload.greatest:,} pods have room, depending on {written(workload.depends)}"
         )
     return f"; {'; '.join(said)}" if said else ""
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.allocation.attempt import Cycle
-from tests.fit.worlds import HOST, deployment, fitted, item, node, pod_spec, running, template
+from tests.fit.worlds import HOST, claim, deployment, fitted, item, node, pod_spec, running, said, template
 
 JSON = dict[str, Any]
 SERVICE: JSON = {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "kubernetes", "namespace": "default"}}
@@ -28,7 +28,44 @@ def test_a_tie_that_decides(tmp_path: Path) -> None:
     found = item(tmp_path, [*node("a", 2), *node("b", 1)], small_then_large())
     assert (found["podCounts"]["fewest"], found["podCounts"]["most"]) == (1, 2)
     assert found["dependsOnChance"]
-    assert "1 to 2 pods" in found["answer"]
+    assert "undetermined: 1 to 2 of 2 pods have room" in found["answer"]
+
+
+@pytest.mark.parametrize("first", ["small", "large"])
+def test_the_order_of_roles_is_open(tmp_path: Path, first: str) -> None:
+    """In either order of the manifest the answer is the same: which pods come first is the controllers' choice."""
+    manifest = small_then_large()
+    entries = manifest[-1]["spec"]["replicatedJobs"]
+    entries[0]["replicas"] = 6
+    entries.sort(key=lambda entry: entry["name"] != first)
+    code, report = fitted(tmp_path, [SERVICE, *node("a", 4), *node("b", 4)], manifest)
+    (found,) = report["items"]
+    assert (code, found["verdict"]) == (3, "undetermined")
+    assert (found["podCounts"]["fewest"], found["podCounts"]["most"]) == (6, 7)
+    assert "6 to 7 of 7 pods have room, depending on " in found["answer"]
+    assert "which of the pods come first" in found["answer"]
+
+
+def test_what_may_fit_is_not_said_to_be_refused(tmp_path: Path) -> None:
+    manifest = small_then_large()
+    manifest[-1]["spec"]["replicatedJobs"][0]["replicas"] = 6
+    _, out, _ = said(tmp_path, [SERVICE, *node("a", 4), *node("b", 4)], manifest)
+    assert "may not fit:" in out and "does not fit" not in out
+
+
+@pytest.mark.parametrize(("gpus", "replicas", "expected"), [(4, 4, (3, 2)), (4, 2, (0, 2)), (4, 5, (1, 2))])
+def test_who_waits_already_may_leave_too_little(
+    tmp_path: Path, gpus: int, replicas: int, expected: tuple[int, int]
+) -> None:
+    """A pod that waits for two devices, for which there is room now, comes before those that do not exist yet."""
+    (waits,) = running("other", "")
+    waits["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "other"}]
+    waits["status"] = {"phase": "Pending"}
+    cluster = [*node("a", gpus), waits, claim("other", 2), template()]
+    code, report = fitted(tmp_path, cluster, [deployment(replicas)])
+    (found,) = report["items"]
+    assert (code, found["podCounts"]["fewest"]) == expected
+    assert ("whether pod default/other, which waits already, is placed first" in found["answer"]) is bool(code)
 
 
 def test_the_first_of_a_tie_is_taken(tmp_path: Path) -> None:

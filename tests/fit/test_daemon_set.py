@@ -61,6 +61,7 @@ def test_a_node_that_is_full_keeps_only_its_own_pod(tmp_path: Path) -> None:
         2,
     )
     assert list(placed_on(found).values()) == ["b"]
+    assert not found["dependsOnChance"]
 
 
 def test_pods_that_run_have_their_nodes(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from tests.explain.authored import authored
 from tests.fit.worlds import (
     JSON,
     REPLICA_SET,
+    claim,
     deployment,
     existing,
     fitted,
@@ -71,6 +72,31 @@ def test_new_pods_come_as_the_strategy_says(tmp_path: Path, gpus: int, strategy:
     assert came_of(found) == expected
     assert (found["podCounts"]["running"], found["rollout"]["replacedPods"]) == (0, 2)
     assert found["rollout"].get("maxUnavailable") == (None if not expected[2] else 1)
+
+
+@pytest.mark.parametrize(("replicas", "expected"), [(2, (1, 1)), (3, (2, 1)), (5, (4, 1))])
+def test_no_more_pods_are_to_be_unavailable_than_it_takes(
+    tmp_path: Path, replicas: int, expected: tuple[int, int]
+) -> None:
+    """Two pods of the former template hold both devices, and one of them is enough for all that share a claim."""
+    web = changed(replicas, strategy=rolling(1, 0))
+    web["spec"]["template"]["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "shared"}]
+    found = item(tmp_path, [*world(2), claim("shared")], [web])
+    unavailable, ended = expected
+    assert found["rollout"]["maxUnavailable"] == unavailable
+    assert f"so that {ended} pod of the former template ends first" in found["stop"]["fix"]["text"]
+    web["spec"]["strategy"] = rolling(1, unavailable)
+    assert item(tmp_path, [*world(2), claim("shared")], [web])["verdict"] == "can-be-scheduled"
+    if unavailable > 1:
+        web["spec"]["strategy"] = rolling(1, unavailable - 1)
+        assert item(tmp_path, [*world(2), claim("shared")], [web])["verdict"] != "can-be-scheduled"
+
+
+@pytest.mark.parametrize("unavailable", [0, 2])
+def test_sharing_is_no_way_out_of_a_rollout_that_stops(tmp_path: Path, unavailable: int) -> None:
+    """Where old pods hold all devices until new ones run, a claim that all share gets none either."""
+    _, out, _ = said(tmp_path, world(2), [template(1), changed(3, strategy=rolling(1, unavailable))], "--full")
+    assert ("with one claim for all pods" in out) is bool(unavailable)
 
 
 def test_a_rollout_that_stops_goes_on_with_another_strategy(tmp_path: Path) -> None:

@@ -181,7 +181,8 @@ def _with_sharing(
         )
 
     (way,) = tried(writer, [SharingWay.CLAIM], "", snapshot, workload.namespace, settings, overlaid, progress)
-    if not way.works:
+    if not way.works or way.after:
+        # A rollout that waits for pods which hold the devices does not come so far.
         return answer
     note = say(
         "with one claim for all pods in place of template {template} all fit, if they may share a device",
