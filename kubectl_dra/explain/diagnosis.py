@@ -60,7 +60,7 @@ class Remedy(Struct, frozen=True):
     ``with_others`` are the changes of other requests that were made for the proof. ``repairs``: it mends what is
     broken, so that nobody gives anything up. ``commands`` do what the text says, or show more. ``in_claim``: it is
     made in what the pod has its claim of. ``adds_node``: the change is one more node. ``place`` is what to look at for
-    it where that is no object of the cluster.
+    it where that is no object of the cluster. ``no_pod_there``: no pod is made for the node that cannot have it.
     """
 
     change: Words
@@ -76,6 +76,7 @@ class Remedy(Struct, frozen=True):
     in_claim: bool = False
     adds_node: bool = False
     place: NextStep | None = None
+    no_pod_there: bool = False
 
     @property
     def price(self) -> Price:

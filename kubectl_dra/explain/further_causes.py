@@ -24,6 +24,7 @@ from kubectl_dra.explain.causes.devices_published import NOT_FOR_NODE
 from kubectl_dra.explain.causes.devices_tainted import TAINTED, TOLERATION
 from kubectl_dra.explain.causes.extended_resources import GATE_OFF, NOT_ELIGIBLE, UNBACKED
 from kubectl_dra.explain.causes.selectors import SELECTOR_MATCHES_NOTHING
+from kubectl_dra.explain.causes.together import COMPETITION
 from kubectl_dra.explain.diagnosis import Finding, Remedy
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
@@ -62,10 +63,13 @@ def question_past(question: Question, analysis: Analysis, findings: Sequence[Fin
 
 
 def supposing(further: Finding, findings: Sequence[Finding]) -> Finding:
-    """A further cause, which says what it supposes of the request: with its selector it concerns no device.
+    """A further cause, which says what it supposes of a request: another selector, or that it asks for one device.
 
     Nobody ends pods that work for devices of another kind than the request asks for.
     """
+    if further.kind is COMPETITION and any(finding.kind is TOO_FEW for finding in findings):
+        # As it is written, one of them does not fit alone.
+        return replace(further, summary=say("with count 1 there, {summary}", summary=further.summary))
     if all(finding.kind is not SELECTOR_MATCHES_NOTHING for finding in findings):
         return further
     remedy = further.remedy

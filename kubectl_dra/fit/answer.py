@@ -34,6 +34,7 @@ from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.changes import Again, Changes, without_own
+from kubectl_dra.fit.nodes_without import nodes_without, why_none
 from kubectl_dra.fit.on_new_nodes import resting_on
 from kubectl_dra.fit.place import Placement, Placer, Unplaced, scheduling_order
 from kubectl_dra.fit.plan import FitPlan, plans_of
@@ -269,6 +270,8 @@ def _result(
         refused=bool(plan.refused),
         surplus=plan.surplus,
         progress=plan.progress,
+        without=tuple(nodes_without(plan, refused, settings)) if not options.only_counts else (),
+        no_node=why_none(workload, snapshot) if workload.of_each_node and not plan.replicas else "",
     )
 
 

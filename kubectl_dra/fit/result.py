@@ -118,6 +118,15 @@ class FormerPods(Struct, frozen=True):
     first: int = 0
 
 
+class NodeWithout(Struct, frozen=True):
+    """A node whose pod of a DaemonSet does not fit, and the code of the first cause; empty where none was looked for,
+    or found.
+    """
+
+    node: str
+    cause: str = ""
+
+
 class WorkloadFit(Struct, frozen=True):
     """What comes of one workload.
 
@@ -125,9 +134,11 @@ class WorkloadFit(Struct, frozen=True):
     their node already. ``fewest`` and ``greatest`` are the numbers of pods that other choices led to, which
     ``depends`` names. ``as_many``: as many replicas as fit were asked for; ``at_least``: more may fit than were tried.
     ``more`` are changes with which more fit; ``tried`` how many of each sort were tried. ``begin`` says which of the
-    placed pods do not start. ``replaced`` are pods of a former template; of others that run ``former`` are of one, and stay.
+    placed pods do not start. ``replaced`` are pods of a former template; of others that run ``former`` are of one, and
+    stay.
     ``refused``: the API server refuses a change of what exists. ``provided`` is what it supposes of new nodes.
     ``surplus`` are the pods that end because there are more than replicas, ``progress`` is how far a Job is.
+    ``without`` are nodes whose pod of a DaemonSet does not fit; ``no_node`` is why it makes none anywhere.
     """
 
     workload: WorkloadPods
@@ -154,6 +165,8 @@ class WorkloadFit(Struct, frozen=True):
     provided: Words = ""
     surplus: Surplus = Surplus()
     progress: JobProgress | None = None
+    without: tuple[NodeWithout, ...] = ()
+    no_node: Words = ""
 
     @property
     def exists(self) -> bool:

@@ -42,6 +42,7 @@ from kubectl_dra.report.fit_words import (
     supposing,
     tried,
     with_node,
+    without,
 )
 from kubectl_dra.report.phrases import MAX_VIEW, assumed, commands_of, names_of_devices, sentences, written
 from kubectl_dra.text import amount, some
@@ -193,6 +194,8 @@ def blocks_of(
     shown = len(rows) if len(rows) <= MAX_PLACES else MAX_PLACES - 1
     rest = f"{amount(sum(row.pods for row in rows[shown:]), 'pod')} on {amount(len(rows) - shown, 'more node')}"
     yield Items(tuple((_place(row, devices),) for row in rows), "  ", None if full else shown, rest)
+    nowhere = without(workload) if len(workload.without) > 1 else []
+    yield Items(tuple((Para((text,), hang=2),) for text in nowhere), "  ", None if full else MAX_PLACES)
     if why := broken_node(workload, invocation):
         node = (*workload.begin.nodes, *workload.begin.maybe)[0].node
         yield shell((why,), invocation.where, f"What is wrong on {node}")
@@ -218,7 +221,8 @@ def blocks_of(
         if workload.tried and not workload.more and not _beside_room(workload.stop.diagnosis):
             own = " (its own pods are left out: ending one only makes its successor wait)" if workload.running else ""
             blocks.append(prose(tried(workload.tried, own)))
-        title = f"Pod {workload.stop.pod} {many}"
+        its = f" (for node {workload.without[0].node})" if workload.without else ""
+        title = f"Pod {workload.stop.pod}{its} {many}"
         said = title == headline(workload).removesuffix(".")
         yield Section("Why" if said else f"{title}:", tuple(blocks))
     if workload.more:

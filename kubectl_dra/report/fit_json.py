@@ -116,6 +116,8 @@ def _workload(workload: WorkloadFit, invocation: Invocation) -> dict[str, Any]:
         out["rollout"] = {"replacedPods": replaced.pods, "leftPods": replaced.left}
         if replaced.unavailable is not None:
             out["rollout"]["maxUnavailable"] = replaced.unavailable
+    if workload.without:
+        out["nodesWithoutPod"] = [{"node": node.node, "cause": node.cause} for node in workload.without]
     begin = workload.begin
     if begin.nodes:
         on = Counter(placed_pod.node for placed_pod in workload.placed_pods if any(devices_of(placed_pod.claims)))

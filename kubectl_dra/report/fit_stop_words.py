@@ -81,7 +81,10 @@ def own_fix(workload: WorkloadFit) -> str:
         return f"{way[:1].upper()}{way[1:]}; with that in the template {then}."
     first = next(iter(workload.stop.diagnosis.findings), None)
     # What nodes refuse a pod for has a fix only where that was proved: another reason may come after it.
-    if first is None or (first.proof is None and (workload.more or first.kind in (NO_NODE, NOT_FOR_NODE))):
+    if first is None:
+        return ""
+    no_pod_there = first.remedy is not None and first.remedy.no_pod_there
+    if first.proof is None and not no_pod_there and (workload.more or first.kind in (NO_NODE, NOT_FOR_NODE)):
         return ""
     if first.remedy is not None and any(isinstance(offer, Free | EndPods) for offer in first.remedy.offers):
         return ""

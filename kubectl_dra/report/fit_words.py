@@ -141,7 +141,8 @@ def _count(fitted: WorkloadFit) -> str:
     if not fitted.pods and not fitted.as_many:
         over = fitted.progress.over if fitted.progress is not None else ""
         if workload.of_each_node:
-            return f"{title} makes no pod: no node may run one"
+            why = f" ({written(fitted.no_node)})" if fitted.no_node else ""
+            return f"{title} makes no pod: no node may run one{why}"
         return f"{title} {over}, and makes no pod" if over else f"{title} makes no pod: it has 0 replicas"
     if fitted.as_many:
         if not fitted.fitting:
@@ -344,6 +345,14 @@ def places(workload: WorkloadFit) -> list[NodeOfPods]:
                 claims[placed_pod.node][device].append(claim.metadata.name)
     ranked = sorted(pods, key=lambda name: (-pods[name], name))
     return [NodeOfPods(name, pods[name], claims[name]) for name in ranked]
+
+
+def without(workload: WorkloadFit) -> list[str]:
+    """The nodes whose pod of a DaemonSet does not fit, by the cause."""
+    by_cause: dict[str, list[str]] = defaultdict(list)
+    for node in workload.without:
+        by_cause[node.cause].append(node.node)
+    return [f"no pod on {some(nodes, 6)}{f': {cause}' if cause else ''}" for cause, nodes in by_cause.items()]
 
 
 def change(what: ClusterChange) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fit.test_stored import agreeing
-from tests.fit.worlds import JSON, existing, made_claim, node, pod_spec, running, template
+from tests.fit.worlds import JSON, existing, item, made_claim, node, pod_spec, running, said, template
 
 OWNER: JSON = {"kind": "DaemonSet", "name": "web", "uid": "o", "apiVersion": "apps/v1"}
 EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
@@ -75,4 +75,38 @@ def test_pods_that_run_have_their_nodes(tmp_path: Path) -> None:
 
 def test_no_node_may_run_one(tmp_path: Path) -> None:
     found = agreeing(tmp_path, [*node("a", 1), template(1)], [daemon_set(nodeSelector={"pool": "gpu"})])
-    assert found["answer"] == "DaemonSet default/web makes no pod: no node may run one."
+    why = "1 node lacks the label pool=gpu that its nodeSelector names"
+    assert found["answer"] == f"DaemonSet default/web makes no pod: no node may run one ({why})."
+
+
+@pytest.mark.parametrize("label", [True, False])
+def test_which_nodes_have_no_pod_and_why(tmp_path: Path, label: bool) -> None:
+    cluster = [*node("a", 1), *node("b", 1), *node("c"), template(1), *running("other", "b", [0])]
+    for each in cluster:
+        if label and each["kind"] == "Node" and each["metadata"]["name"] != "c":
+            each["metadata"]["labels"]["accelerator"] = "gpu"
+    found = item(tmp_path, cluster, [daemon_set()])
+    assert found["nodesWithoutPod"] == [
+        {"node": "b", "cause": "devices-held"},
+        {"node": "c", "cause": "no-devices-on-eligible-nodes"},
+    ]
+    _, out, _ = said(tmp_path, cluster, [daemon_set()])
+    assert "  no pod on b: devices-held\n  no pod on c: no-devices-on-eligible-nodes\n" in out
+    assert "Pod default/web-1 (for node b) is the first of 2 that do not fit:" in out
+
+
+@pytest.mark.parametrize("label", [True, False])
+def test_a_node_without_devices_gets_no_pod(tmp_path: Path, label: bool) -> None:
+    cluster = [*node("a", 1), *node("b", 1), *node("c"), template(1)]
+    for each in cluster:
+        if label and each["kind"] == "Node" and each["metadata"]["name"] != "c":
+            each["metadata"]["labels"]["accelerator"] = "gpu"
+    found = item(tmp_path, cluster, [daemon_set()])
+    stop = found["stop"]
+    assert "the pod is for node c only, for which no device is published; 2 devices" in stop["reason"]
+    fix = stop["fix"]["text"]
+    assert "spec.template.spec.nodeSelector of DaemonSet default/web" in fix
+    assert ("add accelerator: gpu to " in fix, "label the nodes that have such devices" in fix) == (label, not label)
+    if label:
+        again = item(tmp_path, cluster, [daemon_set(nodeSelector={"accelerator": "gpu"})])
+        assert again["verdict"] == "can-be-scheduled"

@@ -95,3 +95,18 @@ def test_a_yes_that_chance_may_take_back_is_none(tmp_path: Path) -> None:
     for each in report["items"]:
         counts = each["podCounts"]
         assert (each["verdict"] == "can-be-scheduled") is (counts["fewest"] == counts["wanted"]), each["answer"]
+
+
+def test_claims_with_requests_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    """Each pod has two claims, with a request of the same name: the holders are pods, each named once."""
+    web = deployment(3)
+    spec = web["spec"]["template"]["spec"]
+    spec["resourceClaims"].append({"name": "more", "resourceClaimTemplateName": "gpu-2"})
+    spec["containers"][0]["resources"]["claims"].append({"name": "more"})
+    cluster = [*node("a", 4), *node("b", 4), template(1), template(2)]
+    _, out, _ = said(tmp_path, cluster, [web])
+    text = words(out)
+    assert 'request "gpu" of claim default/web-2-more needs 2 on one node' in text
+    assert "(pod default/web-0 holds the 3 others)" in text
+    # As they are written, one of the two does not fit alone.
+    assert "requests-compete: with count 1 there, request" in text

@@ -178,7 +178,8 @@ def _summary(blocked: Blocked, holders: Sequence[ClaimHolder]) -> Phrase:
     if blocked.left:
         best, lost, remaining = _best_node(blocked)
         claims = {claim.key: claim for item in lost for claim in blocked.analysis.holders.claims(item.id)}
-        held = [blocked.analysis.holders.users(claim) for claim in claims.values()]
+        # A pod may hold several claims.
+        held = [*dict.fromkeys(blocked.analysis.holders.users(claim) for claim in claims.values())]
         whole = blocked.spec.allocation_mode == ALL
         needs: Words = "all of a node's" if whole else say("{count:,} on one node", count=blocked.spec.count)
         verb = "holds" if len(held) == 1 else "hold"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.nodes import OPTIONAL_OPERATIONS
+from kubectl_dra.api.nodes import OPTIONAL_OPERATIONS, Node
+from kubectl_dra.cluster.workload_pods import made_by
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.node_filters import FEATURES, kind_on
 from kubectl_dra.explain.causes.registry import Finder, When
@@ -20,6 +21,7 @@ from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff, counted
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say, subject
 from kubectl_dra.explain.remedies import node_rules
+from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME
 
 NO_SLICES = CauseKind(code="driver-publishes-nothing", family=Family.POOLS, look=Look.DAEMON_SETS)
 
@@ -224,7 +226,49 @@ def _node(blocked: Blocked) -> Iterator[Finding]:
     elif all(item.slice.shared_counters for item in blocked.lost):
         yield _old_form(blocked)
     else:
-        yield _out_of_reach(blocked)
+        yield _none_on_its_node(blocked) or _out_of_reach(blocked)
+
+
+def _none_on_its_node(blocked: Blocked) -> Finding | None:
+    """That a pod is for a single node, as one of a DaemonSet, for which no device is published; None of others."""
+    from kubectl_dra.drivers.daemons import node_of
+    from kubectl_dra.explain.place_to_edit import place_to_edit
+
+    pod = blocked.analysis.pod
+    name = node_of(pod) if pod is not None else ""
+    if pod is None or not name or blocked.left or [node.name for node in blocked.view.nodes] != [name]:
+        return None
+    nodes = blocked.analysis.snapshot.nodes
+    homes = sorted({item.slice.scope.node_name for item in blocked.lost} & nodes.keys())
+    if not homes:
+        return None
+    words = {"node": ObjectName("Node", name), "homes": nodes_named(homes), "where": blocked.where}
+    text = "the pod is for node {node} only, for which no device is published; {lost:device} for {where} {lost:is|are} "
+    summary = say(text + "on {homes:some 2}", lost=len(blocked.lost), **words)
+    evidence = (
+        Evidence(say("node {node}", **words), "published devices", 0),
+        Evidence(say("{homes:some}", **words), "published devices", len(blocked.lost)),
+    )
+    maker = made_by(pod)
+    if maker is None or maker.kind != "DaemonSet":
+        fix = say("Let the pod name a node that has such devices: {place}.", place=place_to_edit(pod, "affinity"))
+        return Finding(NOT_FOR_NODE, summary, evidence, Remedy(fix))
+    label = next(_only_on(homes, nodes), None)
+    text = "Let it make no pod there: label the nodes that have such devices, and write the label into {place}. "
+    if label is not None:
+        text = "Let it make no pod there: add {key}: {value} to {place}, which only nodes with such devices have. "
+    key, value = label or ("", "")
+    place = place_to_edit(pod, "nodeSelector")
+    look = NextStep(Look.LABELS_OF_NODES)
+    fix = say(text + "Or get the devices of {node} published.", key=key, value=value, place=place, **words)
+    return Finding(NOT_FOR_NODE, summary, evidence, Remedy(fix, no_pod_there=True), next=look)
+
+
+def _only_on(homes: Sequence[str], nodes: Mapping[str, Node]) -> Iterator[tuple[str, str]]:
+    """The labels that all of some nodes have, and no other one."""
+    common = set.intersection(*(set(nodes[name].labels.items()) for name in homes))
+    others = {label for name, node in nodes.items() if name not in homes for label in node.labels.items()}
+    yield from sorted((key, value) for key, value in common - others if key != HOSTNAME)
 
 
 def _out_of_reach(blocked: Blocked) -> Finding:

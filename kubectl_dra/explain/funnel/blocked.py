@@ -53,7 +53,7 @@ class Blocked(Struct, frozen=True):
 
     @property
     def where(self) -> Phrase:
-        return self.located.where
+        return self.located.among_all
 
     @property
     def tested(self) -> int:

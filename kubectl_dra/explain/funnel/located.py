@@ -42,6 +42,13 @@ class Located(Struct, frozen=True):
         return say('request "{name}"', name=self.funnel.name)
 
     @property
+    def among_all(self) -> Phrase:
+        """The same, with the claim where another one has a request of this name."""
+        if self.ambiguous:
+            return say("{where} of claim {claim}", where=self.where, claim=self.claim.key)
+        return self.where
+
+    @property
     def resource(self) -> str:
         """The extended resource that the class of the request serves; empty if there is none."""
         return self.limit or self.funnel.device_class.extended_resource_name
