@@ -43,7 +43,7 @@ from kubectl_dra.fit.ranges import counted, with_range
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, FitOptions, FormerPods, WorkloadFit
 from kubectl_dra.fit.rollout import Rolling, roll
 from kubectl_dra.fit.starting import Starting, starting
-from kubectl_dra.fit.unclear import not_modelled, unclear_before, unclear_groups
+from kubectl_dra.fit.unclear import never_all, not_modelled, unclear_before, unclear_groups
 from kubectl_dra.fit.waiting import PodsWaiting, others_waiting
 from kubectl_dra.fit.workload import WorkloadPods, with_controllers
 from kubectl_dra.scheduling.framework import ClusterState
@@ -248,9 +248,11 @@ def _result(
     changes = Changes(placement, refused if looked_for else (), wanted, budget, plan.own, cause, waiting, again)
     placed = plan.running + len(placed_pods)
     begin = starting(placed_pods, snapshot, placement.state)
+    certain = stop is not None and not options.most and placement.settled and never_all(unclear, stop.diagnosis)
+    unclear_verdict = Verdict.UNSCHEDULABLE if certain else Verdict.UNDETERMINED
     return WorkloadFit(
         workload,
-        _verdict(plan, placed, refused, begin, most=options.most) if not unclear else Verdict.UNDETERMINED,
+        _verdict(plan, placed, refused, begin, most=options.most) if not unclear else unclear_verdict,
         plan.replicas,
         fitting,
         plan.replicas * workload.size,

@@ -7,6 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
+from kubectl_dra.explain.phrase import Joined, Words, say
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import fit
 from kubectl_dra.fit.result import FitAnswer, FitOptions, WorkloadFit
@@ -17,7 +18,10 @@ _MOST_TRIED: Final = 3
 def with_other_order(
     answer: FitAnswer, snapshot: Snapshot, settings: Settings, options: FitOptions, progress: Progress
 ) -> FitAnswer:
-    """The answer with how many pods of the others fit where one that does not fit comes first, and more of all do."""
+    """The answer with how many pods of the others fit where one that does not fit comes first.
+
+    That is its fix where more of all fit then; else they compete, and the order decides who fits.
+    """
     lacking = [number for number, each in enumerate(answer.workloads) if number and each.stop is not None]
     workloads = list(answer.workloads)
     for number in lacking[:_MOST_TRIED]:
@@ -33,7 +37,17 @@ def with_other_order(
         if first.all_placed and first.placed + placed > sum(each.placed for each in workloads):
             stop = replace(late.stop, others_if_first=(placed, sum(each.pods for each in others)))
             workloads[number] = replace(late, stop=stop)
+        elif first.placed > late.placed:
+            fits = Joined(tuple(map(_fits, (first, *others))), " and ")
+            text = "the order of the manifest was assumed, and decides: with this one first {fits} fit"
+            workloads[number] = replace(late, stop=replace(late.stop, if_first=say(text, fits=fits)))
     return replace(answer, workloads=tuple(workloads))
+
+
+def _fits(workload: WorkloadFit) -> Words:
+    return say(
+        "{number} of {pods:pod} of {title}", number=workload.placed, pods=workload.pods, title=workload.workload.title
+    )
 
 
 def _placed(

@@ -11,6 +11,7 @@ from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.explain.diagnosis import Diagnosis, Remedy, RemedyPlan
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.change import LowerCount
+from kubectl_dra.explain.remedies.node_rules import LessOfNode
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.settings import Settings
@@ -69,8 +70,8 @@ def _counted(number: int, workload: WorkloadFit, counting: _Counting) -> Workloa
     if stop is None or first is None or not several:
         return workload
 
-    def fits_all(change: LowerCount) -> bool:
-        supposed = () if change.place.extended else change.supposed
+    def fits_all(change: LowerCount | LessOfNode) -> bool:
+        supposed = () if isinstance(change, LessOfNode) or change.place.extended else change.supposed
         counted = counting.with_fix(number, [change], supposed)
         return counted is not None and counted.fitting == workload.replicas
 
@@ -82,9 +83,13 @@ def _counted(number: int, workload: WorkloadFit, counting: _Counting) -> Workloa
             continue
         way = None if plan in own else plan
         fitting, placed = counted.fitting, counted.placed
-        if not most and (count := _largest(plan.changes, plan.steps, fits_all)) is not None:
+        less: LowerCount | LessOfNode | None = _largest(plan.changes, plan.steps, fits_all) if not most else None
+        if less is None and not most and fitting < workload.replicas:
+            less = _largest_request(plan.changes, fits_all)
+        if less is not None:
             fitting, placed = workload.replicas, workload.pods
-            way = RemedyPlan((count,), plan.proof, tuple(count.supposed))
+            supposed = tuple(less.supposed) if isinstance(less, LowerCount) else ()
+            way = RemedyPlan((less,), plan.proof, supposed)
         stop = replace(stop, fitting_with_fix=fitting, placed_with_fix=placed, way=way)
         return replace(workload, stop=stop)
     return workload
@@ -106,6 +111,23 @@ def _largest(
         else:
             too_many = count
     return replace(offer, count=fitting) if fitting not in (0, offer.count) else None
+
+
+def _largest_request(offers: Sequence[Change], fits_all: Callable[[LessOfNode], bool]) -> LessOfNode | None:
+    """The largest smaller request of a resource of nodes with which all fit; None where none is worth asking for."""
+    offer = offers[0] if len(offers) == 1 else None
+    if not isinstance(offer, LessOfNode):
+        return None
+    # What fits is known of amounts that people would write.
+    fitting, too_much = offer.least, offer.amount
+    if fitting >= too_much or not fits_all(replace(offer, amount=fitting)):
+        return None
+    while (middle := offer.between(fitting, too_much)) is not None:
+        if fits_all(replace(offer, amount=middle)):
+            fitting = middle
+        else:
+            too_much = middle
+    return replace(offer, amount=fitting)
 
 
 def _milder(diagnosis: Diagnosis, remedy: Remedy | None) -> Sequence[RemedyPlan]:

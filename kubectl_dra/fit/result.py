@@ -49,7 +49,7 @@ class FirstUnplaced(Struct, frozen=True):
     ``fitting_with_fix``: how many replicas fit where the fix is made in the template of all; None where that was not
     tried, with ``placed_with_fix`` pods. ``way`` is what is made there, if that is not the fix of the cause.
     ``others_if_first``: applied before the other workloads all of this one fits, and so many of how many pods of the
-    others; None where not more fit then.
+    others; None where not more fit then. ``if_first`` is what comes of all where only more of this one fit then.
     """
 
     pod: str
@@ -63,6 +63,7 @@ class FirstUnplaced(Struct, frozen=True):
     fitting_with_fix: int | None = None
     placed_with_fix: int = 0
     others_if_first: tuple[int, int] | None = None
+    if_first: Words = ""
     way: RemedyPlan | None = None
 
 

@@ -12,10 +12,12 @@ from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.causes.ending import AT_ONCE
+from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unclear import OBSTACLES
+from kubectl_dra.explain.unread import CHANGE_PODS, Unread, if_none
 from kubectl_dra.fit.place import Placement, Unplaced
 from kubectl_dra.fit.plan import FitPlan
 from kubectl_dra.fit.pod_factory import NewPod
@@ -31,6 +33,8 @@ _EXCLUSIVE: Final = frozenset(
     )
 )
 """Annotations by which controllers add affinity to pods, one after the other as they get nodes."""
+_TAKE_ROOM: Final = ("Pod", "ResourceClaim", *CHANGE_PODS)
+"""Kinds of which more objects never let more pods fit, where none of them decides about affinity."""
 
 
 # What is not modelled about groups of pods, so that it is undetermined whether they fit.
@@ -87,6 +91,16 @@ def not_modelled(plan: FitPlan, snapshot: Snapshot) -> Iterator[Words]:
             "first pod has its node, which is not modelled"
         )
         yield say(text, annotation=annotation)
+
+
+def never_all(unclear: Sequence[Words], stop: Diagnosis) -> bool:
+    """Whether not all pods fit, whatever the kinds hold that were not read: their objects take room, and make none.
+
+    ``stop`` is about the first pod that does not fit where there are none of them.
+    """
+    takes = all(isinstance(why, Unread) and why.gap.kind in _TAKE_ROOM for why in unclear)
+    # What only changes the pods is said as a condition.
+    return takes and not if_none(unclear) and stop.verdict is Verdict.UNSCHEDULABLE
 
 
 def unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> Iterator[Words]:

@@ -218,6 +218,9 @@ def blocks_of(
             blocks += [shell(how, invocation.where)] if (how := fix_commands(workload, invocation)) else []
         if next_cause:
             blocks.append(Para((Marked(next_code, WordMark.CAUSE), f": {next_cause}"), hang=2))
+        if workload.stop.if_first:
+            order = written(workload.stop.if_first)
+            blocks.append(prose(f"{order[:1].upper()}{order[1:]}.", hang=2))
         if workload.tried and not workload.more and not _beside_room(workload.stop.diagnosis):
             own = " (its own pods are left out: ending one only makes its successor wait)" if workload.running else ""
             blocks.append(prose(tried(workload.tried, own)))

@@ -137,6 +137,8 @@ def _workload(workload: WorkloadFit, invocation: Invocation) -> dict[str, Any]:
             "groupTopology": workload.stop.domain,
             "others": workload.stop.others,
         }
+        if workload.stop.if_first:
+            out["stop"]["inOtherOrder"] = written(workload.stop.if_first)
         if text := own_fix(workload):
             commands = commands_json(*fix_commands(workload, invocation), where=invocation.where)
             fitting = workload.stop.fitting_with_fix if workload.stop.others_if_first is None else workload.replicas

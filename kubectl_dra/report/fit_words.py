@@ -46,6 +46,8 @@ def headline(workload: WorkloadFit) -> str:
         one = workload.pods == 1 and not workload.as_many
         condition = if_there_is_none(gaps, workload.workload.namespace, "it" if one else "them")
         return f"{_count(workload)} if {condition}{_beside(workload)}{_idle(workload)}."
+    if workload.unclear and workload.verdict is Verdict.UNSCHEDULABLE:
+        return f"{_at_most(workload)}: {written(workload.unclear[0])}."
     if workload.unclear:
         return f"{workload.workload.title}: undetermined: {written(workload.unclear[0])}.{_by_devices(workload)}"
     if workload.refused and not workload.placed:
@@ -57,6 +59,16 @@ def headline(workload: WorkloadFit) -> str:
         return f"{_count(workload)}{_beside(workload)}, but whether they start is undetermined: {maybe(workload)}."
     provided = f", if {written(workload.provided)}" if workload.provided else ""
     return f"{_count(workload)}{provided}{_beside(workload)}{_idle(workload)}."
+
+
+def _at_most(fitted: WorkloadFit) -> str:
+    """How many fit where other objects, which were not read, can only take room."""
+    workload = fitted.workload
+    if fitted.replicas == 1:
+        return f"{workload.title} does not fit, whatever else there is"
+    if not fitted.fitting:
+        return f"{_count(fitted)}, whatever else there is"
+    return f"At most {fitted.fitting:,} of {amount(fitted.replicas, workload.unit)} {_of(workload)} fit"
 
 
 def _itself_refused(workload: WorkloadFit) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fit.test_agrees import quota
-from tests.fit.worlds import JSON, deployment, fitted, node, pod_spec, said, template
+from tests.fit.worlds import JSON, deployment, fitted, item, node, pod_spec, said, template
 
 
 def tainted(name: str, gpus: int) -> list[JSON]:
@@ -110,3 +110,38 @@ def test_claims_with_requests_of_one_name_are_told_apart(tmp_path: Path) -> None
     assert "(pod default/web-0 holds the 3 others)" in text
     # As they are written, one of the two does not fit alone.
     assert "requests-compete: with count 1 there, request" in text
+
+
+def test_where_workloads_compete_their_order_is_said_to_be_assumed(tmp_path: Path) -> None:
+    cluster = [*node("a", 4), *node("b", 4), template(1), template(2)]
+    five, pairs = deployment(5), {**deployment(2, "train", gpus=2), "kind": "StatefulSet"}
+    _, out, _ = said(tmp_path, cluster, [five, pairs])
+    said_of_order = "The order of the manifest was assumed, and decides: with this one first"
+    assert f"{said_of_order} 2 of 2 pods of StatefulSet default/train and 4 of 5 pods of Deployment" in words(out)
+    _, out, _ = said(tmp_path, cluster, [pairs, five])
+    assert f"{said_of_order} 5 of 5 pods of Deployment default/web and 1 of 2 pods of StatefulSet" in words(out)
+    # The one of higher priority comes first in any order.
+    five["spec"]["template"]["spec"]["priority"] = 7
+    _, out, _ = said(tmp_path, cluster, [pairs, five])
+    assert said_of_order not in words(out)
+
+
+@pytest.mark.parametrize(("cpu", "replicas", "expected"), [("1", 20, "800m"), ("6", 4, "4"), ("1", 200, "")])
+def test_the_request_with_which_all_fit(tmp_path: Path, cpu: str, replicas: int, expected: str) -> None:
+    """The largest one as people would write it; no request is worth naming that is a small part of the written one."""
+    cluster = [*node("a", cpu="8", pods="300"), *node("b", cpu="8", pods="300")]
+    found = item(tmp_path, cluster, [deployment(replicas, gpus=0, cpu=cpu)])
+    fix = found["stop"]["fix"]
+    if expected:
+        assert f"Lower cpu from {cpu} to {expected} in" in fix["text"] and fix["fitting"] == replicas
+        assert item(tmp_path, cluster, [deployment(replicas, gpus=0, cpu=expected)])["verdict"] == "can-be-scheduled"
+    else:
+        assert fix["fitting"] < replicas
+
+
+@pytest.mark.parametrize(("replicas", "expected"), [(4, 3), (6, 1)])
+def test_what_was_not_read_makes_no_room(tmp_path: Path, replicas: int, expected: int) -> None:
+    """Four devices are not enough for six pods, whatever other pods there are."""
+    code, out, _ = said(tmp_path, [*node("a", 4), template(1)], [deployment(replicas)], unseen=["Pod", "ResourceClaim"])
+    assert code == expected, out
+    assert words(out).startswith("At most 4 of 6 replicas of Deployment default/web fit: ") is (expected == 1)

@@ -164,6 +164,18 @@ class LessOfNode(Change, frozen=True):
         text = "lower {resource} from {before} to {amount} in {place}"
         return say(text, resource=self.resource, before=self.before, amount=self.amount, place=self.place)
 
+    @property
+    def least(self) -> Quantity:
+        """The smallest amount that is worth asking for, as people would write it."""
+        return _as_written(self.resource, -(-self.before.nanos // _LEAST_PART), self.before, up=True)
+
+    def between(self, less: Quantity, more: Quantity) -> Quantity | None:
+        """An amount between two, as people would write it; None where there is none."""
+        middle = _as_written(self.resource, (less.nanos + more.nanos) // 2, self.before)
+        if middle <= less:
+            middle = _as_written(self.resource, less.nanos + 1, self.before, up=True)
+        return middle if less < middle < more else None
+
     def made_in(self, what_if: WhatIf) -> WhatIf:
         if what_if.pod is None:
             return what_if
@@ -200,7 +212,7 @@ def _less_of_node(short: ResourceShort, nodes: Sequence[str], pod: Pod, state: C
     if "/" in short.name or len(asking) != 1 or whole or short.name in pod.spec.overhead:
         return None
     others = len(_replicas_on(nodes[0], pod, state))
-    amount = _rounded_down(short, (short.left.nanos + others * short.needed.nanos) // (others + 1))
+    amount = _as_written(short.name, (short.left.nanos + others * short.needed.nanos) // (others + 1), short.needed)
     if amount.nanos * _LEAST_PART < short.needed.nanos or amount >= short.needed:
         return None
     from kubectl_dra.explain.place_to_edit import place_to_edit
@@ -211,12 +223,16 @@ def _less_of_node(short: ResourceShort, nodes: Sequence[str], pod: Pod, state: C
     return LessOfNode(short.name, short.needed, amount, container, tuple(nodes), place)
 
 
-def _rounded_down(short: ResourceShort, nanos: int) -> Quantity:
-    """An amount that people would write: whole CPUs, or tenths of few, and bytes in Mi."""
-    if short.name != "cpu":
-        return Quantity.of(nanos // 10**9 >> 20 << 20, short.needed.format)
-    unit = 10**9 if nanos >= 10**10 else 10**8
-    return Quantity(nanos // unit * (unit // 10**6), -3)
+def _as_written(resource: str, nanos: int, written: Quantity, *, up: bool = False) -> Quantity:
+    """An amount that people would write, in place of a written one: whole CPUs, or tenths of few, and bytes in Mi.
+
+    It is rounded down, or ``up``.
+    """
+    unit = (10**9 << 20) if resource != "cpu" else 10**9 if nanos >= 10**10 else 10**8
+    number = -(-nanos // unit) if up else nanos // unit
+    if resource != "cpu":
+        return Quantity.of(number << 20, written.format)
+    return Quantity(number * (unit // 10**6), -3)
 
 
 def changes_for(reason: Words, nodes: Sequence[str], what_if: WhatIf) -> Sequence[RelaxNodeRule | LessOfNode]:
