@@ -292,7 +292,8 @@ def _replaced(
         return former
 
     def fit_with(number: int) -> bool:
-        eased = structs.replace(plan, rollout=structs.replace(rollout, unavailable=number))
+        surge = 0 if rollout.by_node else rollout.surge
+        eased = structs.replace(plan, rollout=structs.replace(rollout, surge=surge, unavailable=number))
         after = replay([eased if other is plan else other for other in plans])
         return all(unplaced.new.workload != plan.number for unplaced in after.refused)
 
@@ -306,6 +307,8 @@ def _replaced(
             enough = number
         else:
             too_few = number
+    if rollout.by_node:
+        return structs.replace(former, unavailable=enough, first=enough)
     first = len(rollout.old) + plan.running - (rollout.replicas - enough)
     return structs.replace(former, unavailable=enough, first=min(first, len(rollout.old)))
 

@@ -29,8 +29,12 @@ _REASONS: Final = 3
 def nodes_without(plan: FitPlan, refused: Sequence[Unplaced], settings: Settings) -> Iterator[NodeWithout]:
     """The nodes for which a DaemonSet makes a pod that does not fit; none of others."""
     quick = replace(settings, with_ways=False)
+    old = {pod.node_name for pod in plan.rollout.old} if plan.rollout is not None else set[str]()
     for number, unplaced in enumerate(refused if plan.workload.nodes else ()):
         node, state = node_of(unplaced.new.pod), unplaced.state
+        if node in old:
+            # Its old pod runs on, or was there until now: the rollout stops.
+            continue
         if number >= _LOOKED_AT:
             yield NodeWithout(node)
             continue

@@ -1,14 +1,14 @@
 """Replacement of the pods of a former template by a controller: in which steps pods come and go.
 
-Sources: the controllers of Deployments (rolling.go, recreate.go, ResolveFenceposts) and StatefulSets
-(updateStatefulSet), and what the API server lets nobody change (ValidateJobSpecUpdate, selectors of apps/v1, JobSet's
-webhook).
+Sources: the controllers of Deployments (rolling.go, recreate.go, ResolveFenceposts), StatefulSets
+(updateStatefulSet) and DaemonSets (pkg/controller/daemon/update.go), and what the API server lets nobody change
+(ValidateJobSpecUpdate, selectors of apps/v1, JobSet's webhook).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +19,7 @@ from kubectl_dra.api.labels import LabelSelector
 from kubectl_dra.api.meta import EMPTY, convert
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import RefusedChange
+from kubectl_dra.drivers.daemons import node_of
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.fit.place import Placement, Placer, Unplaced
 from kubectl_dra.fit.pod_factory import NewPod
@@ -31,6 +32,7 @@ _FIXED: Final = {("batch", "Job"): "spec.template", ("jobset.x-k8s.io", "JobSet"
 """Immutable fields of workloads whose pods exist."""
 _SELECTING: Final = (("apps", "Deployment"), ("apps", "ReplicaSet"), ("apps", "StatefulSet"), ("apps", "DaemonSet"))
 _KEEPS: Final = (("apps", "ReplicaSet"), ("", "ReplicationController"))
+_DAEMON_SET: Final = ("apps", "DaemonSet")
 _KEEPING: Final = (*_KEEPS, ("apps", "StatefulSet"))
 """Without limits of a rollout they end no pod because their template has changed."""
 
@@ -39,7 +41,7 @@ class PodReplacement(Struct, frozen=True):
     """The pods of a former template, in the order in which they end.
 
     There are at most ``surge`` pods more than ``replicas``, and all but ``unavailable`` of these run. ``in_order``: a
-    pod has the name of the one that it replaces.
+    pod has the name of the one that it replaces. ``by_node``: it has the node of that one, as those of a DaemonSet.
     """
 
     old: tuple[Pod, ...]
@@ -47,6 +49,12 @@ class PodReplacement(Struct, frozen=True):
     surge: int
     unavailable: int
     in_order: bool = False
+    by_node: bool = False
+
+    @property
+    def in_place(self) -> bool:
+        """Whether each new pod takes the place of a certain one."""
+        return self.in_order or self.by_node
 
     def mixed(self, chance: Random) -> PodReplacement:
         """The same with another order, where that is open."""
@@ -125,6 +133,18 @@ def limits_of(workload: WorkloadPods, replicas: int) -> RolloutLimits | None:
     return None
 
 
+def _limits_of_nodes(workload: WorkloadPods, nodes: int) -> RolloutLimits | None:
+    """The limits of a DaemonSet's rollouts; None where it replaces no pod by itself."""
+    strategy = _object(_object(workload.raw, "spec"), "updateStrategy")
+    if strategy.get("type") == "OnDelete":
+        return None
+    rolling = _object(strategy, "rollingUpdate")
+    surge = _number(rolling.get("maxSurge", 0), nodes, up=True)
+    unavailable = _number(rolling.get("maxUnavailable", 1), nodes, up=True)
+    # The API server lets nobody set both.
+    return RolloutLimits(surge, 0 if surge else max(1, unavailable))
+
+
 def what_becomes_of(former: Sequence[Pod], workload: WorkloadPods, replicas: int, running: int) -> Former:
     """What the controller of a workload does with pods of a former template, of all its pods that are ``running``."""
     if not former:
@@ -142,7 +162,11 @@ def what_becomes_of(former: Sequence[Pod], workload: WorkloadPods, replicas: int
         old = sorted((pod for pod in former if _ordinal(pod) >= limits.first), key=_ordinal, reverse=True)
         rollout = PodReplacement(tuple(old), replicas, 0, limits.unavailable, in_order=True) if old else None
         return Former(rollout, tuple(kept))
-    if key in _KEEPING:
+    if key == _DAEMON_SET and (limits := _limits_of_nodes(workload, replicas)) is not None:
+        # Which nodes come first is open.
+        rollout = PodReplacement(tuple(former), replicas, limits.surge, limits.unavailable, by_node=True)
+        return Former(rollout)
+    if key in (*_KEEPING, _DAEMON_SET):
         return Former(kept=tuple(former))
     text = "pod {pod} is of a former template, and how a {kind} replaces such pods is not modelled"
     return Former(kept=tuple(former), unclear=say(text, pod=former[0].key, kind=workload.kind))
@@ -191,15 +215,32 @@ class Rolling:
         self._created = 0
         self.old = list(rollout.old) if rollout is not None else []
         self.later = list(pods)
+        nodes = set(map(_node, pods))
+        by_node = rollout is not None and rollout.by_node
+        self._unwanted = [pod for pod in self.old if by_node and pod.node_name not in nodes]
         self.chosen = surplus.open
         """Whether other old pods could have ended first."""
 
-    def end(self, placed: int) -> list[Pod]:
-        """The old pods that end now, while so many of the new ones have a node."""
+    def end(self, placed: Collection[NewPod]) -> list[Pod]:
+        """The old pods that end now, while these new ones have a node."""
         rollout = self._rollout
         if rollout is None or not self.old:
             return []
-        if rollout.in_order:
+        ended = self._leave(self._unwanted)
+        if rollout.by_node and rollout.surge:
+            return [*ended, *self._leave(pod for pod in self.old if pod.node_name in set(map(_node, placed)))]
+        return [*ended, *self._ended_first(rollout, len(placed))]
+
+    def _leave(self, pods: Iterable[Pod]) -> list[Pod]:
+        """Those of the pods that run still, which they do no more then."""
+        gone = {pod.key for pod in pods}
+        ended = [pod for pod in self.old if pod.key in gone]
+        self.old = [pod for pod in self.old if pod.key not in gone]
+        return ended
+
+    def _ended_first(self, rollout: PodReplacement, placed: int) -> list[Pod]:
+        """The old pods that end before those come that replace them, while so many of the new ones have a node."""
+        if rollout.in_place:
             # Pods that replace none come first.
             behind = self._created - placed if not any(map(self._replaces_none, self.later)) else rollout.unavailable
             number = rollout.unavailable - behind
@@ -210,13 +251,18 @@ class Rolling:
         ended, self.old = self.old[:number], self.old[number:]
         return ended
 
-    def create(self) -> list[NewPod]:
-        """The pods that are created now."""
+    def create(self, placed: int) -> list[NewPod]:
+        """The pods that are created now, while so many of the new ones have a node."""
         rollout = self._rollout
         if rollout is None:
             created = self.later
-        elif rollout.in_order:
+        elif rollout.in_place:
             created = [new for new in self.later if self._replaces_none(new)]
+            if rollout.by_node and rollout.surge:
+                beside = [new for new in self.later if not self._replaces_none(new)]
+                room = max(0, rollout.surge - (self._created - placed))
+                self.chosen = self.chosen or 0 < room < len(beside)
+                created += beside[:room]
         else:
             there = [new for new in self.later if new.exists]
             room = rollout.replicas + rollout.surge - len(self.old) - self._kept - self._created - len(there)
@@ -227,7 +273,14 @@ class Rolling:
         return created
 
     def _replaces_none(self, new: NewPod) -> bool:
+        if self._rollout is not None and self._rollout.by_node:
+            return all(pod.node_name != _node(new) for pod in self.old)
         return all(pod.metadata.name != new.pod.metadata.name for pod in self.old)
+
+
+def _node(new: NewPod) -> str:
+    """The node that a new pod of a DaemonSet is for."""
+    return node_of(new.pod)
 
 
 def roll(placer: Placer, workloads: Sequence[Rolling]) -> Placement:
@@ -238,11 +291,13 @@ def roll(placer: Placer, workloads: Sequence[Rolling]) -> Placement:
     if surplus := [pod for rolling in workloads for pod in rolling.surplus]:
         placer.end(surplus)
     while True:
-        placed = Counter(placed_pod.new.workload for placed_pod in placer.placed_pods)
+        placed: dict[int, list[NewPod]] = defaultdict(list)
+        for placed_pod in placer.placed_pods:
+            placed[placed_pod.new.workload].append(placed_pod.new)
         ended = [pod for rolling in workloads for pod in rolling.end(placed[rolling.number])]
         if ended:
             placer.end(ended)
-        created = [new for rolling in workloads for new in rolling.create()]
+        created = [new for rolling in workloads for new in rolling.create(len(placed[rolling.number]))]
         if not (ended or created):
             break
         placer.place_all(created)

@@ -140,6 +140,11 @@ def eased(workload: WorkloadFit) -> str:
         return ""
     every = "it fits" if workload.replicas == 1 else f"all {workload.replicas:,} {workload.workload.unit}s fit"
     number = replaced.first
+    if workload.workload.of_each_node:
+        return (
+            f"Set maxSurge to 0 and maxUnavailable to {replaced.unavailable:,} in spec.updateStrategy.rollingUpdate, "
+            f"so that a pod of the former template ends before the one that replaces it comes: then {every}."
+        )
     return (
         f"Set spec.strategy.rollingUpdate.maxUnavailable to {replaced.unavailable:,}, so that {amount(number, 'pod')} "
         f"of the former template {'ends' if number == 1 else 'end'} first: then {every}."

@@ -110,3 +110,72 @@ def test_a_node_without_devices_gets_no_pod(tmp_path: Path, label: bool) -> None
     if label:
         again = item(tmp_path, cluster, [daemon_set(nodeSelector={"accelerator": "gpu"})])
         assert again["verdict"] == "can-be-scheduled"
+
+
+def former_pods(*names: str) -> list[JSON]:
+    """A DaemonSet of a former template, which runs on these nodes, and holds a device of each."""
+    pods = [existing(f"web-{name}", {**pod_spec(1), "priorityClassName": ""}, name, OWNER) for name in names]
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": "web"}
+    return [daemon_set(), *pods, *(made_claim(f"web-{name}", name, [0]) for name in names)]
+
+
+def rolled(gpus: int = 1, pool: str = "", **strategy: Any) -> JSON:
+    """Another template, and how it comes to the nodes."""
+    web = daemon_set(gpus, hostname="changed", **({"nodeSelector": {"pool": pool}} if pool else {}))
+    web["spec"]["updateStrategy"] = strategy
+    return web
+
+
+def limits(surge: Any, unavailable: Any) -> JSON:
+    return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
+
+
+@pytest.mark.parametrize(
+    ("devices", "gpus", "strategy", "expected"),
+    [
+        ((1, 1, 1), 1, {}, (3, 0)),
+        ((1, 1, 1), 1, limits(0, "50%"), (3, 0)),
+        ((1, 1, 1), 1, limits(1, 0), (0, 3)),
+        ((2, 2, 2), 1, limits(1, 0), (3, 0)),
+        ((2, 1, 1), 1, limits(2, 0), (1, 2)),
+        ((2, 2, 2), 2, limits(1, 0), (0, 3)),
+        ((1, 1, 1), 2, {}, (0, 2)),
+        ((1, 1, 1), 2, limits(0, 2), (0, 1)),
+        ((2, 2, 2), 2, {}, (3, 0)),
+    ],
+)
+def test_pods_of_a_former_template_are_replaced_node_by_node(
+    tmp_path: Path, devices: tuple[int, ...], gpus: int, strategy: JSON, expected: tuple[int, int]
+) -> None:
+    made = [raw for name, number in zip("abc", devices, strict=True) for raw in node(name, number)]
+    found = agreeing(tmp_path, [*made, template(1), template(2), *former_pods(*"abc")], [rolled(gpus, **strategy)])
+    assert (found["podCounts"]["fit"], found["rollout"]["leftPods"]) == expected
+    assert (found["verdict"] == "can-be-scheduled") is (expected[0] == 3)
+    eased = strategy in (limits(1, 0), limits(2, 0)) and expected[1]
+    assert (
+        "Set maxSurge to 0 and maxUnavailable to 1" in found.get("stop", {}).get("fix", {}).get("text", "")
+    ) is bool(eased)
+
+
+def test_where_the_rollout_stops_depends_on_which_nodes_come_first(tmp_path: Path) -> None:
+    """Of the one node with too few devices the successor does not fit, and no other old pod ends then."""
+    made = [raw for name, number in zip("abc", (1, 2, 2), strict=True) for raw in node(name, number)]
+    found = agreeing(tmp_path, [*made, template(1), template(2), *former_pods(*"abc")], [rolled(2)])
+    assert (found["podCounts"]["fewest"], found["podCounts"]["most"]) == (0, 2)
+    assert "depending on which of the old pods end first" in found["answer"]
+
+
+def test_a_daemon_set_that_replaces_no_pod_by_itself(tmp_path: Path) -> None:
+    made = [raw for name in "ab" for raw in node(name, 1)]
+    found = agreeing(tmp_path, [*made, template(1), *former_pods("a")], [rolled(type="OnDelete")])
+    assert (found["verdict"], found["formerPods"]) == ("can-be-scheduled", 1)
+    assert list(placed_on(found).values()) == ["b"]
+    assert "each is replaced once you delete it (OnDelete)" in found["answer"]
+
+
+def test_pods_on_nodes_that_are_wanted_no_more_end_at_once(tmp_path: Path) -> None:
+    made = [raw for name in "ab" for raw in node(name, 1)]
+    made[0]["metadata"]["labels"]["pool"] = "gpu"
+    found = agreeing(tmp_path, [*made, template(1), *former_pods(*"ab")], [rolled(pool="gpu")])
+    assert (found["verdict"], found["podCounts"]["wanted"], found["rollout"]["leftPods"]) == ("can-be-scheduled", 1, 0)
