@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -22,7 +22,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, late, scaled_by
 from kubectl_dra.explain.node_reasons import KeptApart
 from kubectl_dra.explain.not_starting import broken_nodes, troubled_nodes
-from kubectl_dra.explain.remedies.ending_pods import EndPods, can_end
+from kubectl_dra.explain.remedies.ending_pods import EndPods, all_ending, can_end
 from kubectl_dra.explain.remedies.fewer_replicas import fewer_replicas
 from kubectl_dra.explain.remedies.freeing_claims import Free, for_good
 from kubectl_dra.explain.remedies.proof import Price
@@ -240,6 +240,7 @@ class WithRoom(NamedTuple):
     state: ClusterState
 
 
+_T = TypeVar("_T")
 Helps = Callable[[WithRoom], bool]
 
 
@@ -267,12 +268,13 @@ def with_room(
             helped = True
             yield change
     for pod in _without_claims(state, own, full)[:HOLDERS_TRIED]:
-        room = _ending(state, pod, index, own)
+        room = _ending(state, [pod], index, own)
         if room is not None and helps(room):
             helped = True
             yield room
     if not helped:
-        yield from _sets(state, holders, lacking, helps, index, own)
+        yield from _sets(state, holders, [*lacking, *sorted(full.difference(lacking))], helps, index, own)
+        yield from _sets_without_claims(state, sorted(full), helps, index, own)
 
 
 def _holders(state: ClusterState, own: Set[str], nodes: set[str]) -> list[ClaimHolder]:
@@ -312,15 +314,20 @@ def _freeing(state: ClusterState, holders: Sequence[ClaimHolder], index: HolderI
     return WithRoom(free, state.moved(state.cluster.freeing([holder.claim for holder in free.holders])))
 
 
-def _ending(state: ClusterState, pod: Pod, index: HolderIndex, own: Set[str]) -> WithRoom | None:
-    """The same of a pod without claims."""
-    owner = replaced_by(pod)
-    if owner is not None and not pod.metadata.deletion_timestamp:
-        fewer = fewer_replicas(scaled_by(pod) or owner, [pod], index.scaled_with(pod))
+def _ending(state: ClusterState, pods: Sequence[Pod], index: HolderIndex, own: Set[str]) -> WithRoom | None:
+    """The same of pods without claims on one node: for good where a single owner makes them anew."""
+    if not pods:
+        return None
+    first = pods[0]
+    owners = {replaced_by(pod) if not pod.metadata.deletion_timestamp else None for pod in pods}
+    owner = next(iter(owners)) if len(owners) == 1 else None
+    if owner is not None:
+        fewer = fewer_replicas(scaled_by(first) or owner, pods, index.scaled_with(first))
         change = EndPods.by(fewer) if fewer is not None else None
     else:
-        late_since = late((pod,), Clock(state.snapshot))
-        change = EndPods(pod.node_name, (pod.key,), (pod,), (pod.node_name,), late_since)
+        late_since = late(pods, Clock(state.snapshot)) if all_ending(pods) else ""
+        keys = tuple(pod.key for pod in pods)
+        change = EndPods(first.node_name, keys, tuple(pods), (first.node_name,), late_since)
     if change is None or not _spares(change, own):
         return None
     return WithRoom(change, state.moved(state.cluster.ending(change.ended)))
@@ -364,10 +371,21 @@ def _sets(
     yield from sorted(with_rooms, key=lambda change: len(change.change.keys))
 
 
-def _enough(
-    holders: Sequence[ClaimHolder], helps: Helps, freeing: Callable[[Sequence[ClaimHolder]], WithRoom | None]
-) -> WithRoom | None:
-    def enough(some: Sequence[ClaimHolder]) -> bool:
+def _sets_without_claims(
+    state: ClusterState, nodes: Sequence[str], helps: Helps, index: HolderIndex, own: Set[str]
+) -> Iterator[WithRoom]:
+    """The same of pods without claims, on nodes that are full of something else."""
+    by_node = [pods for name in nodes if len(pods := _without_claims(state, own, {name})) > 1]
+    with_rooms = [
+        change
+        for pods in sorted(by_node, key=len)[:NODES_OF_SETS]
+        if (change := _enough(pods[:HOLDERS_TRIED], helps, lambda some: _ending(state, some, index, own))) is not None
+    ]
+    yield from sorted(with_rooms, key=lambda change: len(change.change.keys))
+
+
+def _enough(holders: Sequence[_T], helps: Helps, freeing: Callable[[Sequence[_T]], WithRoom | None]) -> WithRoom | None:
+    def enough(some: Sequence[_T]) -> bool:
         return bool(some) and (change := freeing(some)) is not None and helps(change)
 
     first = (holders[:number] for number in range(2, len(holders) + 1))

@@ -375,7 +375,7 @@ def change(what: ClusterChange) -> str:
     if isinstance(what, EndRule):
         return f"delete DeviceTaintRule {what.rule} once the maintenance is over"
     if isinstance(what, EndPods):
-        owner = owner_of(what.ended[0]) if what.fewer is None else None
+        owner = next(filter(None, map(owner_of, what.ended)), None) if what.fewer is None else None
         again = f" (of {owner}, which may recreate it)" if owner is not None else ""
         return f"{written(what.what)}{again}"
     return written(what.what)

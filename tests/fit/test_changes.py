@@ -89,6 +89,24 @@ def test_more_pods_fit_with_a_holder_of_many(tmp_path: Path) -> None:
     assert change["morePods"] == 3
 
 
+@pytest.mark.parametrize("devices", [True, False])
+@pytest.mark.parametrize("owned", [True, False])
+def test_several_pods_of_a_node_make_room_together(tmp_path: Path, devices: bool, owned: bool) -> None:
+    """Each of them leaves too few CPUs, whether they have devices or not, and whoever makes them anew."""
+    owner: JSON | None = {"kind": "ReplicaSet", "name": "busy", "apiVersion": "apps/v1"} if owned else None
+    busy = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "3"}}}]
+    others = [
+        raw
+        for number, name in enumerate(("x", "y"))
+        for raw in running(name, "a", [number] if devices else [], owner, containers=busy)
+    ]
+    found = item(tmp_path, [*node("a", 4, cpu="8"), *others], [template(), deployment(1, cpu="8")])
+    (both,) = changes(found, "release-claims" if devices else "end-pods")
+    pods = [pod["name"] for holder in both["holders"] for pod in holder["pods"]] if devices else None
+    assert sorted(pods or [pod["name"] for pod in both["pods"]]) == ["x", "y"]
+    assert both["morePods"] == 1
+
+
 def test_pods_without_claims_make_room_too(tmp_path: Path) -> None:
     busy = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "6"}}}]
     cluster = [*node("a", 2, cpu="8"), *running("busy", "a", containers=busy)]
