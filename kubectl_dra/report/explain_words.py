@@ -229,7 +229,8 @@ def _replicas(found: Proof) -> str:
     if found.then is None:
         return ""
     fitting, of, unit = found.then
-    return f", and so do all {of:,} {unit}s" if fitting >= of else f", and {fitting:,} of {amount(of, unit)} do"
+    every = f"both {unit}s" if of == 2 else f"all {of:,} {unit}s"
+    return f", and so do {every}" if fitting >= of else f", and {fitting:,} of {amount(of, unit)} do"
 
 
 def _where(proof: Proof) -> str:

@@ -90,8 +90,14 @@ def write_fit(
         write_shares(out, _shares(workload))
         write_blocks(out, blocks)
         out.write("")
+    fixes_told = {how.argv[:3] for each in answer.workloads if own_fix(each) for how in fix_commands(each, invocation)}
     room, untold = LINES - out.lines_put - 1, 0
-    beside = commands_of((*answer.notes, *answer.views))
+    beside = {
+        note: how
+        for note, how in commands_of((*answer.notes, *answer.views)).items()
+        # What a fix says to run stands there.
+        if any(line.argv[:3] not in fixes_told for line in how)
+    }
     long = {text for text in map(written, answer.views) if len(text) > MAX_VIEW}
     for number, note in enumerate(_notes(answer)):
         lines = len(wrap(f"Note: {note}", min(out.width, PROSE_WIDTH) - 2)) + (note in beside)
@@ -103,6 +109,9 @@ def write_fit(
         else:
             untold += 1
     if not invocation.argv:
+        if len(_notes(answer)) > untold:
+            # What follows is apart from the notes, as from the workloads.
+            out.write("")
         return
     stopped = any(workload.stop is not None for workload in answer.workloads)
     fixes = 0 if full else sum(len(workload.more) - len(_best(workload.more)) for workload in answer.workloads)

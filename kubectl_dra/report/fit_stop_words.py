@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from kubectl_dra.command import CommandLine
+from kubectl_dra.explain.cause_kinds import Family
 from kubectl_dra.explain.causes.devices_published import NOT_FOR_NODE
 from kubectl_dra.explain.causes.node_filters import NO_NODE
 from kubectl_dra.explain.diagnosis import Finding
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.fit.pod_factory import Denied
-from kubectl_dra.fit.result import FirstUnplaced, WorkloadFit
+from kubectl_dra.fit.result import FirstUnplaced, OneMoreNode, WorkloadFit
 from kubectl_dra.report.explain_commands import Invocation, command, making
 from kubectl_dra.report.explain_words import fix, proof, reason
-from kubectl_dra.report.fit_words import making_it
+from kubectl_dra.report.fit_words import every, making_it
 from kubectl_dra.report.phrases import written
 from kubectl_dra.text import amount, ended
 
@@ -90,6 +91,12 @@ def own_fix(workload: WorkloadFit) -> str:
         return ""
     if set(fix_commands(workload, Invocation())) & {line for more in workload.more for line in making_it(more.change)}:
         return ""
+    if first.remedy is not None and first.remedy.adds_node:
+        # That the pod fits on the new node, the change says.
+        told = first.kind.family is Family.DEVICES and any(
+            isinstance(each.change, OneMoreNode) for each in workload.more
+        )
+        return "" if told else fix(first)
     text = fix(first).removesuffix(".")
     if workload.stop.fitting_with_fix is not None:
         return f"{text}; with that in the template {_fitting_then(workload, workload.stop)}."
@@ -101,14 +108,13 @@ def _fitting_then(workload: WorkloadFit, stop: FirstUnplaced) -> str:
     if workload.as_many:
         return f"{amount(fitting, unit)} {'fits' if fitting == 1 else 'fit'} at most"
     if number == 1:
-        every = fitting == 1
         return (
             f"it fits, all {workload.pods:,} pods"
-            if every
+            if fitting == 1
             else f"{stop.placed_with_fix:,} of its {workload.pods:,} pods fit"
         )
     if fitting == number:
-        return f"all {amount(number, unit)} fit"
+        return f"{every(number, unit)} fit"
     return f"{fitting:,} of {amount(number, unit)} {'fits' if fitting == 1 else 'fit'}"
 
 
@@ -138,14 +144,14 @@ def eased(workload: WorkloadFit) -> str:
     replaced = workload.replaced
     if replaced is None or replaced.unavailable is None:
         return ""
-    every = "it fits" if workload.replicas == 1 else f"all {workload.replicas:,} {workload.workload.unit}s fit"
+    then = "it fits" if workload.replicas == 1 else f"{every(workload.replicas, workload.workload.unit)} fit"
     number = replaced.first
     if workload.workload.of_each_node:
         return (
             f"Set maxSurge to 0 and maxUnavailable to {replaced.unavailable:,} in spec.updateStrategy.rollingUpdate, "
-            f"so that a pod of the former template ends before the one that replaces it comes: then {every}."
+            f"so that a pod of the former template ends before the one that replaces it comes: then {then}."
         )
     return (
         f"Set spec.strategy.rollingUpdate.maxUnavailable to {replaced.unavailable:,}, so that {amount(number, 'pod')} "
-        f"of the former template {'ends' if number == 1 else 'end'} first: then {every}."
+        f"of the former template {'ends' if number == 1 else 'end'} first: then {then}."
     )

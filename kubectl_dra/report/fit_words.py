@@ -146,7 +146,7 @@ def _by_devices(workload: WorkloadFit) -> str:
 
 def _count(fitted: WorkloadFit) -> str:
     workload, title = fitted.workload, fitted.workload.title
-    unit, size = workload.unit, workload.size
+    unit, size = unit_of(fitted), workload.size
     # Bare pods have no name in common: "Pods of team" instead of "Deployment team/web".
     fits, does = ("fits", "does") if workload.name else ("fit", "do")
     inner = f" ({fitted.placed:,} of {amount(fitted.pods, 'pod')})" if size > 1 else ""
@@ -176,16 +176,29 @@ def _count(fitted: WorkloadFit) -> str:
             f": {fitted.placed:,} of its {amount(fitted.pods, 'pod')} do" if size > 1 else ""
         )
     if fitted.all_placed:
-        every = "Both" if fitted.replicas == 2 else f"All {fitted.replicas:,}"
-        return f"{every} {unit}s {_of(workload)} fit"
+        all_of = every(fitted.replicas, unit)
+        return f"{all_of[:1].upper()}{all_of[1:]} {_of(workload)} fit"
     if not fitted.fitting:
         return f"None of the {amount(fitted.replicas, unit)} {_of(workload)} fits{inner}"
     verb = "fits" if fitted.fitting == 1 else "fit"
     return f"{fitted.fitting:,} of {amount(fitted.replicas, unit)} {_of(workload)} {verb}{inner}"
 
 
+def every(number: int, unit: str) -> str:
+    """All of so many, which are several."""
+    return f"both {amount(2, unit).partition(' ')[2]}" if number == 2 else f"all {amount(number, unit)}"
+
+
+def unit_of(workload: WorkloadFit) -> str:
+    """What a replica is called: of several bare pods together a copy of them."""
+    bare = workload.workload.kind == "Pod" and len(workload.workload.roles) > 1
+    return "copy" if bare and (workload.replicas > 1 or workload.as_many) else workload.workload.unit
+
+
 def _of(workload: WorkloadPods) -> str:
     """``of`` the workload, or ``like`` it for a bare pod, of which there are no others."""
+    if not workload.name and workload.kind == "Pod" and len(workload.roles) > 1:
+        return f"of the {len(workload.roles):,} {workload.title}"
     return f"{'like' if workload.name and workload.kind == 'Pod' else 'of'} {workload.title}"
 
 
@@ -392,13 +405,15 @@ def gain(workload: WorkloadFit, more: More) -> str:
 
 
 def _gain(workload: WorkloadFit, more: More) -> str:
-    unit, one_by_one = workload.workload.unit, workload.workload.size == 1
+    unit, one_by_one = unit_of(workload), workload.workload.size == 1
     whole = not workload.as_many and workload.fitting + more.replicas == workload.replicas
     if whole and workload.replicas == 1:
         return "then it fits" if one_by_one else f"then it fits, all {amount(workload.pods, 'pod')}"
     verb = "fits" if more.pods == 1 else "fit"
     if one_by_one:
-        return f"{amount(more.pods, f'more {unit}')} {verb}{f', and so all {workload.replicas:,}' if whole else ''}"
+        return (
+            f"{amount(more.pods, f'more {unit}')} {verb}{f', and so {_them_all(workload.replicas)}' if whole else ''}"
+        )
     if workload.as_many and more.replicas:
         return f"{amount(more.replicas, f'more {unit}')} {'fits' if more.replicas == 1 else 'fit'}"
     pods = f"{amount(more.pods, 'more pod')} {verb}"
@@ -407,6 +422,10 @@ def _gain(workload: WorkloadFit, more: More) -> str:
     return (
         f"{pods}, {amount(more.replicas, f'more whole {unit}')}" if more.replicas else f"{pods}, no more whole {unit}"
     )
+
+
+def _them_all(number: int) -> str:
+    return "both" if number == 2 else f"all {number:,}"
 
 
 def with_node(what: ClusterChange, invocation: Invocation) -> CommandLine | None:

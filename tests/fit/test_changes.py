@@ -49,7 +49,7 @@ def test_what_no_room_ends_has_the_fix_of_its_cause(tmp_path: Path) -> None:
     tainted[0]["spec"] = {"taints": [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}]}
     found = item(tmp_path, tainted, [template(), deployment(2)])
     assert found["stop"]["fix"]["text"].startswith("Let the pod tolerate it: spec.template.spec.tolerations of Dep")
-    assert found["stop"]["fix"]["text"].endswith("with that in the template all 2 replicas fit.")
+    assert found["stop"]["fix"]["text"].endswith("with that in the template both replicas fit.")
     _, out, _ = said(tmp_path, tainted, [template(), deployment(2)])
     assert "  Fix: Let the pod tolerate it" in out
 

@@ -68,7 +68,8 @@ def test_no_larger_count_would_do(tmp_path: Path, count: int, replicas: int, lar
         container = web["spec"]["template"]["spec"]["containers"][0]
         container["resources"] = {"limits": {"example.com/gpu": count}}
     text = item(tmp_path, cluster, [web, template(count)])["stop"]["fix"]["text"]
-    assert re.search(rf"to {largest}; with that in the template all {replicas} replicas fit", text), text
+    every = "both" if replicas == 2 else f"all {replicas}"
+    assert re.search(rf"to {largest}; with that in the template {every} replicas fit", text), text
 
 
 def _asked(folder: Path, manifest: list[JSON]) -> tuple[JSON, list[JSON]]:

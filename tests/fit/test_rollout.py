@@ -105,7 +105,7 @@ def test_a_rollout_that_stops_goes_on_with_another_strategy(tmp_path: Path) -> N
     assert code == 1
     assert "fits; the rollout stops, and 2 pods of the former template run on." in text
     fix = "Fix: Set spec.strategy.rollingUpdate.maxUnavailable to 1, so that 1 pod of the former template ends first"
-    assert f"{fix}: then all 2 replicas fit." in text
+    assert f"{fix}: then both replicas fit." in text
 
 
 def test_a_rollout_may_stop_after_its_first_pod(tmp_path: Path) -> None:

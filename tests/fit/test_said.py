@@ -60,7 +60,7 @@ def test_the_mildest_way_is_named_where_the_cause_has_no_fix(tmp_path: Path) -> 
     choices = [{"name": "two", **exactly, "count": 2}, {"name": "one", **exactly}]
     either["spec"]["spec"]["devices"]["requests"][0]["firstAvailable"] = choices
     _, out, _ = said(tmp_path, [*node("a", 2), *tainted("b", 2), either], [deployment(2)])
-    assert re.search(r"Fix: Let the pod tolerate .*; with that in the template all 2 replicas fit", words(out))
+    assert re.search(r"Fix: Let the pod tolerate .*; with that in the template both replicas fit", words(out))
 
 
 def test_a_quota_says_what_the_cluster_uses(tmp_path: Path) -> None:
@@ -145,3 +145,30 @@ def test_what_was_not_read_makes_no_room(tmp_path: Path, replicas: int, expected
     code, out, _ = said(tmp_path, [*node("a", 4), template(1)], [deployment(replicas)], unseen=["Pod", "ResourceClaim"])
     assert code == expected, out
     assert words(out).startswith("At most 4 of 6 replicas of Deployment default/web fit: ") is (expected == 1)
+
+
+def test_advice_to_add_a_node_stands_once(tmp_path: Path) -> None:
+    """What makes room says so, with what it brings; other advice beside it stays, without a half sentence about it."""
+    cluster = [*node("a", 2), template(1)]
+    apart = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "kubernetes.io/hostname"}
+    rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    _, out, _ = said(tmp_path, cluster, [deployment(2, affinity=rule)])
+    assert "Fix: Add a node, run fewer such pods, or correct the anti-affinity. What makes room" in words(out)
+    assert "then it fits on the new node" not in words(out)
+    assert "1 more replica fits, and so both." in words(out)
+
+
+def test_copies_of_several_pods_are_called_so(tmp_path: Path) -> None:
+    metadata = {"namespace": "default"}
+    pods = [
+        {"kind": "Pod", "apiVersion": "v1", "metadata": {**metadata, "name": name}, "spec": pod_spec(gpus)}
+        for name, gpus in (("p1", 1), ("p2", 2))
+    ]
+    _, out, _ = said(tmp_path, [*node("a", 4), template(1), template(2)], pods, "--replicas", "2")
+    assert words(out).startswith("1 of 2 copies of the 2 Pods of default fits (3 of 4 pods).")
+
+
+def test_one_empty_line_before_the_explanation(tmp_path: Path) -> None:
+    for replicas in (3, 9):
+        _, out, _ = said(tmp_path, [*node("a", 2), template(1)], [deployment(replicas)], "--explain")
+        assert "\n\n\n" not in out and "\n\nA pod of Deployment" in out

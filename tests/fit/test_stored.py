@@ -276,6 +276,8 @@ def test_a_workload_of_a_snapshot_by_its_name(tmp_path: Path, words: tuple[str, 
     assert code == 1 and out.startswith("2 of 3 replicas of Deployment default/web fit")
     code, _, errors = ran("fit", "deployment/wbe", *where)
     assert code == 2 and "did you mean web?" in errors
+    code, _, errors = ran("fit", *words, *where, "-n", "team-b")
+    assert code == 2 and "it is in namespace default: did you mean -n default?" in " ".join(errors.split())
 
 
 @pytest.mark.parametrize(

@@ -85,5 +85,8 @@ def _absent(target: TypedTarget, namespace: str, snapshot: Snapshot) -> NotThere
     if gap := snapshot.missing(kind, namespace) if snapshot.server else None:
         return UndeterminedError(f"{title} was not read: {gap}")
     hint = did_you_mean(nearest(target.name, known)) if nearest(target.name, known) else ""
+    elsewhere = [space for of, own, space, name in snapshot.stored if (of, own, name) == (group, kind, target.name)]
+    if elsewhere:
+        hint = f"it is in namespace {elsewhere[0]}: did you mean -n {elsewhere[0]}?"
     what = "is not in the cluster" if snapshot.server else "is not in what was read, with its template"
     return NotThere(title, f"{title} {what}{f'; {hint}' if hint else ''}", ("What there is", show))

@@ -221,7 +221,6 @@ def _print(answer: FitAnswer, flags: FitFlags, invocation: Invocation) -> None:
         if diagnosis is not None:
             from kubectl_dra.report.explain_blocks import write_text
 
-            put("\n")
             write_text([diagnosis], flags.color.value, invocation=invocation._replace(argv=()), full=True)
         return
     from kubectl_dra.report.fit_json import to_json

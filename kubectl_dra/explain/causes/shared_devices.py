@@ -91,10 +91,14 @@ def _most_left(shorts: _Shorts, *, others: bool) -> tuple[Words, DeviceID | None
     if not known:
         return shorts[0][1].capacity, None
     remaining, item, short = max(known, key=lambda pair: pair[0])
-    wanted = "it wants {short.amount} of {short.capacity}{unnamed}, and "
+    rounded: Words = ""
+    if short.requested is not None and short.amount is not None and short.amount > short.requested:
+        rounded = say(" ({asked}, which the device's policy rounds up)", asked=short.requested)
+    wanted = "it wants {short.amount} of {short.capacity}{unnamed}{rounded}, and "
     which = "none of these" if others else "no device"
     text = "{which} has more than {left} left ({device:short})" if remaining else "{which} has any left"
-    return say(wanted + text, which=which, short=short, unnamed=unnamed(short), left=remaining, device=item.id), item.id
+    words = {"which": which, "short": short, "unnamed": unnamed(short), "rounded": rounded, "left": remaining}
+    return say(wanted + text, **words, device=item.id), item.id
 
 
 # Partitions in use leave too little of their shared counters.
