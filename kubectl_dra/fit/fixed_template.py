@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -21,6 +22,11 @@ from kubectl_dra.fit.workload import WorkloadPods
 
 _MOST_PODS: Final = 2_000
 """All pods are placed again, so of more pods it is not asked."""
+
+
+_FEWEST_TRIES: Final = 3
+_MOST_PLACED: Final = 6_000
+"""So many pods are placed, or few amounts tried, in search of a request with which all fit."""
 
 
 class _Counting(NamedTuple):
@@ -85,7 +91,8 @@ def _counted(number: int, workload: WorkloadFit, counting: _Counting) -> Workloa
         fitting, placed = counted.fitting, counted.placed
         less: LowerCount | LessOfNode | None = _largest(plan.changes, plan.steps, fits_all) if not most else None
         if less is None and not most and fitting < workload.replicas:
-            less = _largest_request(plan.changes, fits_all)
+            part = Fraction(counted.fitting, workload.replicas)
+            less = _largest_request(plan.changes, fits_all, part, workload.pods)
         if less is not None:
             fitting, placed = workload.replicas, workload.pods
             supposed = tuple(less.supposed) if isinstance(less, LowerCount) else ()
@@ -113,16 +120,31 @@ def _largest(
     return replace(offer, count=fitting) if fitting not in (0, offer.count) else None
 
 
-def _largest_request(offers: Sequence[Change], fits_all: Callable[[LessOfNode], bool]) -> LessOfNode | None:
-    """The largest smaller request of a resource of nodes with which all fit; None where none is worth asking for."""
+def _largest_request(
+    offers: Sequence[Change], fits_all: Callable[[LessOfNode], bool], part: Fraction, pods: int
+) -> LessOfNode | None:
+    """The largest smaller request of a resource of nodes with which all fit; None where none is worth asking for.
+
+    With that of the offer a ``part`` of so many ``pods`` fits. Of many pods the search ends early, with one that is
+    small enough.
+    """
     offer = offers[0] if len(offers) == 1 else None
-    if not isinstance(offer, LessOfNode):
+    if not isinstance(offer, LessOfNode) or offer.least >= offer.amount:
         return None
-    # What fits is known of amounts that people would write.
-    fitting, too_much = offer.least, offer.amount
-    if fitting >= too_much or not fits_all(replace(offer, amount=fitting)):
+    fitting, too_much = None, offer.amount
+    # Nodes are not filled to the last bit.
+    guesses = [amount for share in (part, part * 9 / 10) if offer.least < (amount := offer.of(share)) < offer.amount]
+    left = max(_FEWEST_TRIES, _MOST_PLACED // max(1, pods))
+    for amount in (*guesses, offer.least):
+        left -= 1
+        if fits_all(replace(offer, amount=amount)):
+            fitting = amount
+            break
+        too_much = amount
+    if fitting is None:
         return None
-    while (middle := offer.between(fitting, too_much)) is not None:
+    while left > 0 and (middle := offer.between(fitting, too_much)) is not None:
+        left -= 1
         if fits_all(replace(offer, amount=middle)):
             fitting = middle
         else:

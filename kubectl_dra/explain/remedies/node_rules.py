@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from itertools import islice
 from typing import Final
 
@@ -168,6 +169,10 @@ class LessOfNode(Change, frozen=True):
     def least(self) -> Quantity:
         """The smallest amount that is worth asking for, as people would write it."""
         return _as_written(self.resource, -(-self.before.nanos // _LEAST_PART), self.before, up=True)
+
+    def of(self, part: Fraction) -> Quantity:
+        """A part of the amount, as people would write it."""
+        return _as_written(self.resource, int(self.amount.nanos * part), self.before)
 
     def between(self, less: Quantity, more: Quantity) -> Quantity | None:
         """An amount between two, as people would write it; None where there is none."""
