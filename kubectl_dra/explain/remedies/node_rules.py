@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -30,6 +29,9 @@ from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, Step
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.simple_filters import CORDON
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 _NOT_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
 
