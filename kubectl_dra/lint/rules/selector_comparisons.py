@@ -10,7 +10,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.constants import FailingConstant, failing_constants
 from kubectl_dra.data.drivers import Attribute, Driver, catalogue
-from kubectl_dra.data.product_names import alike
+from kubectl_dra.data.product_names import alike, meant
 from kubectl_dra.lint.analysis.absent_reads import matches_where
 from kubectl_dra.lint.analysis.cel_terms import Constant, ConstantComparison, comparisons, demands
 from kubectl_dra.lint.analysis.contradictions import ExcludedTerm, Whose, clash, classes_for
@@ -228,7 +228,7 @@ class QuantityEquality(
         """A product whose name has a size, beside as much memory as only the size itself would be."""
         terms = demands(target.program)
         sizes = {
-            (term.column.domain, size_in(term.constants[0].text))
+            (term.column.domain, size_in(term.constants[0].text), term.constants[0].text)
             for program in (*target.before, target.program)
             for term in demands(program)
             if term.operator == "==" and _names_products(term.column)
@@ -237,11 +237,11 @@ class QuantityEquality(
             value, seen = term.constants[0], published_amounts(context, term.column)
             if term.operator not in (">=", ">") or not is_measured(term.column) or value.type != "quantity":
                 continue
-            for domain, size in sizes:
+            for domain, size, product in sizes:
                 least = published(size)
                 if domain != term.column.domain or not least.why or value.value < Quantity.parse(size):
                     continue
-                if any(amount >= value.value for amount in seen):
+                if any(amount >= value.value for amount in (*seen, *_known_amounts(product, term.column))):
                     continue
                 new = f'{read_text(term.column)}.compareTo(quantity("{least.amount}")) {term.operator} 0'
                 yield self.finding(
@@ -256,6 +256,15 @@ class QuantityEquality(
                     ),
                     cel=(term.node.start, term.node.end),
                 )
+
+
+def _known_amounts(product: str, column: Column) -> list[Quantity]:
+    """What the products that a text means are known to publish of a capacity."""
+    driver = catalogue().driver(column.domain or "")
+    if driver is None or column.id is None:
+        return []
+    facts = (driver.products[name] for name in meant(product, driver.product_names))
+    return [Quantity.parse(known[column.id]) for known in facts if column.id in known]
 
 
 def _names_products(column: Column) -> bool:
