@@ -86,6 +86,10 @@ def read_snapshot(
         from kubectl_dra.cluster.stored_workloads import StoredBuilder
 
         make = StoredBuilder
+    elif workloads:
+        from kubectl_dra.cluster.manifest_builder import ManifestBuilder
+
+        make = ManifestBuilder
     builder = make(namespace, workloads=workloads, compact=compact, only=only)
     add_files(builder, paths, stdin=stdin, progress=progress)
     snapshot = builder.build(complete=complete)

@@ -17,7 +17,6 @@ from kubectl_dra.lint.accepted import Suppression, may_have_comments, suppressio
 from kubectl_dra.lint.config import Selection
 from kubectl_dra.lint.context import AssumedCluster, Context, Item, ObjectPlace
 from kubectl_dra.lint.finding import LintFinding, LocatedFinding
-from kubectl_dra.lint.groups import right_group, shares_kind
 from kubectl_dra.lint.incomplete import bare, incomplete
 from kubectl_dra.lint.locate import Texts, excerpt, locate, path_text, plain, pointed, spanned
 from kubectl_dra.lint.rule import ANY_KIND, Rule
@@ -25,6 +24,7 @@ from kubectl_dra.lint.rules import RULES, files
 from kubectl_dra.lint.rules.unchecked_kinds import NamedElsewhere, named_devices
 from kubectl_dra.manifests.changes import value_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each_document
+from kubectl_dra.manifests.groups import right_group, shares_kind
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
 from kubectl_dra.manifests.kustomization import is_patch
 from kubectl_dra.manifests.objects import is_object, objects

@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.releases import GROUP, LIFECYCLES
 from kubectl_dra.lint.finding import LocatedFinding
-from kubectl_dra.lint.groups import OWN
 from kubectl_dra.lint.locate import excerpt, spanned
 from kubectl_dra.lint.rules.files import Unreadable
 from kubectl_dra.manifests.documents import Document
+from kubectl_dra.manifests.groups import OWN
 from kubectl_dra.manifests.kustomization import is_patch
 from kubectl_dra.text import edit_distance
 

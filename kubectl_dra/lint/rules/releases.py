@@ -25,10 +25,10 @@ from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS
 from kubectl_dra.lint.analysis.server_verdict import gated_fields
 from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import Fix, LintFinding
-from kubectl_dra.lint.groups import right_group
 from kubectl_dra.lint.locate import path_text
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Set, fields_at
+from kubectl_dra.manifests.groups import right_group
 
 _OLD_KINDS: Final[Mapping[str, str]] = {
     "ResourceClass": 'DeviceClass, with a selector device.driver == "DRIVER"',
