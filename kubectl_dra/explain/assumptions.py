@@ -9,6 +9,7 @@ from kubectl_dra.api.behaviour import SORTED_POOLS
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.defects import RULE_FOR_ALL, RULES_UNSEEN
 from kubectl_dra.api.meta import title
+from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
@@ -62,6 +63,18 @@ class AfterOthers(Statement, frozen=True):
     TEXT = "this pod is looked at after the others of the manifest that come first have their nodes"
 
 
+class ClaimAfterOthers(AfterOthers, frozen=True):
+    """The same of a claim that no pod of the manifest uses."""
+
+    TEXT = "this claim is looked at once others of the manifest have their devices"
+
+
+class BesideOthers(Statement, frozen=True):
+    """The answer supposes that all others of the manifest that fit have their nodes."""
+
+    TEXT = "this pod is looked at with the others of the manifest on their nodes"
+
+
 class AfterRollout(Statement, frozen=True):
     """The answer supposes that the rollout has ended what it replaces."""
 
@@ -77,6 +90,15 @@ def notes_of(analysis: Analysis) -> Iterator[Words]:
 
         own = set(refused_changes(question, snapshot))
         yield from refused_notes(change for change in snapshot.refused if change not in own)
+    if snapshot.written:
+        from kubectl_dra.explain.question.new_pod import versions_off_by_default
+
+        for what, served in versions_off_by_default(question, snapshot, settings):
+            text = (
+                "the API server refuses {what}, unless it is told to serve that version (--runtime-config): by default "
+                "{release} serves {served}"
+            )
+            yield say(text, what=what, release=settings.scheduler.release, served=f"{GROUP}/{served}")
     yield from _gaps(analysis)
     yield from rules_notes(snapshot, settings)
     if not snapshot.nodes and snapshot.missing("Node") is not None:

@@ -26,7 +26,7 @@ from kubectl_dra.api.behaviour import DISABLED_DROPPED_FIRST, RULE_UPDATES_NAME_
 from kubectl_dra.api.conversion import VERSIONS, reshaped
 from kubectl_dra.api.defaults import defaulted, gates_in_use, without_disabled
 from kubectl_dra.api.dra_fields import KINDS
-from kubectl_dra.api.releases import GROUP, REMOVED_VERSIONS, UNTOLD, Release, default_features, lifecycle
+from kubectl_dra.api.releases import GROUP, REMOVED_VERSIONS, UNTOLD, Release, default_features, lifecycle, versions_of
 from kubectl_dra.api.schema import FieldPath
 
 _Check = Callable[[Mapping[str, Any], ServerContext], Violations]
@@ -75,13 +75,18 @@ def is_known(raw: Any) -> bool:
     return _OTHERS.get(kind) == (group, version)
 
 
-def served_instead(raw: Mapping[str, Any]) -> tuple[str, str]:
-    """Of a built-in kind in a version that no release serves: the version that they serve, and since when the other one
-    is gone, empty if there never was such a version. Empty texts for everything else.
+def served_instead(raw: Mapping[str, Any], release: Release) -> tuple[str, str]:
+    """Of a built-in kind in a version that the release, or every one, does not have any more: the version that it has,
+    and since when the other one is gone, empty if there never was such a version. Empty texts for everything else.
     """
     group, version = _group_version(raw)
+    if group == GROUP:
+        life, kind = lifecycle(version, str(raw.get("kind"))), str(raw.get("kind"))
+        newest = next(iter(versions_of(kind, release)), "")
+        gone = life is not None and life.was_removed(release) and bool(newest)
+        return (f"{GROUP}/{newest}", f"1.{life.removed}") if life is not None and gone else ("", "")
     known_group, known = _OTHERS.get(str(raw.get("kind")), ("", ""))
-    if not known or group != known_group or version == known or group == GROUP:
+    if not known or group != known_group or version == known:
         return "", ""
     return f"{group}/{known}" if group else known, REMOVED_VERSIONS.get((group, version), "")
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from kubectl_dra.admission.plugins import NamespaceMissing, PriorityContradicted
 from kubectl_dra.admission.refusal import AdmissionPlugin, FieldRefused, Refusal, VersionNotServed
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.api.pods import Pod, owner_of
+from kubectl_dra.api.releases import GROUP
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -28,6 +30,10 @@ from kubectl_dra.neighbours.gangs import bind_request_of, group_of, group_unread
 from kubectl_dra.neighbours.kueue import WORKLOAD
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
 from kubectl_dra.text import nearest
+
+if TYPE_CHECKING:
+    # Its arithmetic is loaded where a quota is.
+    from kubectl_dra.admission.quantities import AmountsRequired
 
 SCHEDULING_GATED = CauseKind(code="scheduling-gated", family=Family.POD, look=Look.POD, passes=True)
 
@@ -237,8 +243,15 @@ def _refused(context: QuestionContext) -> Iterator[Finding]:
             ),
             (_seen(refusal, name, context.question),),
             Remedy(_fix(refusal, context.question, context.snapshot), commands=_commands(refusal)),
-            next=NextStep(Look.LINT) if type(refusal) is FieldRefused else None,
+            next=NextStep(Look.LINT) if _lint_tells(refusal) else None,
         )
+
+
+def _lint_tells(refusal: Refusal) -> bool:
+    """Whether lint says what to write."""
+    if isinstance(refusal, VersionNotServed):
+        return refusal.instead.startswith(f"{GROUP}/")
+    return type(refusal) is FieldRefused
 
 
 def _seen(refusal: Refusal, name: str, question: Question) -> Evidence:
@@ -257,7 +270,18 @@ def _fix(refusal: Refusal, question: Question, snapshot: Snapshot) -> Phrase:
     from kubectl_dra.explain.place_to_edit import place_to_edit
 
     if isinstance(refusal, VersionNotServed):
-        return say("Write apiVersion: {version}.", version=refusal.instead)
+        of_claims = refusal.instead.startswith(f"{GROUP}/")
+        text = "Write apiVersion: {version}, and the fields as that version has them." if of_claims else ""
+        return say(text or "Write apiVersion: {version}.", version=refusal.instead)
+    if isinstance(refusal, NamespaceMissing) and (alike := nearest(refusal.concerned.name, snapshot.namespaces)):
+        return say("Use namespace {names:or}, or create {name}.", names=alike, name=refusal.concerned.name)
+    if refusal.plugin is AdmissionPlugin.RUNTIME_CLASS and question.pod is not None and not question.pod.spec.overhead:
+        return say("Name a RuntimeClass that exists.")
+    if refusal.plugin is AdmissionPlugin.RESOURCE_QUOTA:
+        from kubectl_dra.admission.quantities import AmountsRequired
+
+        if isinstance(refusal, AmountsRequired):
+            return _amounts_to_set(refusal, question)
     if isinstance(refusal, PriorityContradicted) and question.pod is not None:
         place = place_to_edit(question.pod, "preemptionPolicy" if refusal.policy else "priority")
         text = "Leave {place} out: PriorityClass {name} says it."
@@ -273,6 +297,19 @@ def _fix(refusal: Refusal, question: Question, snapshot: Snapshot) -> Phrase:
         place = place_to_edit(pod, "priorityClassName") if pod is not None else "priorityClassName"
         return say("Leave {place} out, or create the PriorityClass.", place=place)
     return say("Name a PriorityClass that exists: {names}.", names=near)
+
+
+def _amounts_to_set(refusal: AmountsRequired, question: Question) -> Phrase:
+    """Which amounts containers have to say, as a quota counts them."""
+    from kubectl_dra.explain.place_to_edit import place_to_edit
+
+    whole = ("requests.", "limits.")
+    fields = [name if name.startswith(whole) else f"requests.{name}" for name, _ in refusal.missing]
+    containers = dict.fromkeys(name for _, names in refusal.missing for name in names)
+    place = place_to_edit(question.pod, "containers") if question.pod is not None else "spec.containers"
+    text = "Set {fields} of {count:container|containers} {containers} in {place}."
+    names = [f"resources.{field}" for field in fields]
+    return say(text, fields=names, count=len(containers), containers=[*containers], place=place)
 
 
 def _unchangeable(context: QuestionContext) -> Iterator[Finding]:

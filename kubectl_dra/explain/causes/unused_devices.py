@@ -47,9 +47,10 @@ def _no_such_request(context: QuestionContext) -> Iterator[Finding]:
 
 
 def unused_claims(question: Question, pod: Pod) -> Iterator[str]:
-    """The claim entries of a pod that none of its containers uses."""
+    """The claim entries of a pod that none of its containers uses. That of extended resources is nobody's to use."""
     used = {entry for each in (*pod.spec.init_containers, *pod.spec.containers) for entry, _ in each.claims}
-    return (entry.entry for entry in question.claims if entry.claim is not None and entry.entry not in used)
+    unused = {entry.name for entry in pod.claims} - used
+    return (entry.entry for entry in question.claims if entry.claim is not None and entry.entry in unused)
 
 
 FINDERS = (Finder(When.QUESTION, _no_such_request, 8),)

@@ -14,6 +14,7 @@ from kubectl_dra.api.labels import InvalidNodeSelector, LabelSelector, requireme
 from kubectl_dra.api.meta import EMPTY, title
 from kubectl_dra.api.nodes import Affinity, PodAffinity
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.releases import GROUP, default_version, lifecycle
 from kubectl_dra.cluster.snapshot import Snapshot, WrittenKey, stand_in
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.question.resolve import Question, about_pod
@@ -32,15 +33,12 @@ def about_new_pod(
     if not written:
         return replace(question, refusals=admission.refusals, unread=admission.unread)
     concerned = Concerned("Pod", pod.metadata.name, pod.metadata.namespace)
-    own = (
-        *_invalid(concerned, written, snapshot, settings),
-        *admission.refusals,
-        *_insecure(pod, written, snapshot),
-    )
     refused = with_refused_objects(replace(question, unread=admission.unread), snapshot, settings)
-    # What is wrong with a template is wrong with its pod as well.
-    others = (refusal for refusal in refused.refusals if not own or refusal.concerned.kind in _OF_CLAIMS)
-    return replace(refused, refusals=(*others, *own))
+    # A workload whose template is invalid is refused itself, and makes no pod.
+    makes_none = any(refusal.concerned.kind not in _OF_CLAIMS for refusal in refused.refusals)
+    invalid = () if makes_none else _invalid(concerned, written, snapshot, settings)
+    own = (*invalid, *admission.refusals, *_insecure(pod, written, snapshot))
+    return replace(refused, refusals=(*refused.refusals, *own))
 
 
 _OF_CLAIMS = ("ResourceClaim", "ResourceClaimTemplate", "DeviceClass")
@@ -55,6 +53,19 @@ def with_refused_objects(question: Question, snapshot: Snapshot, settings: Setti
     for concerned, raw in _written_for(question, snapshot):
         refusals += islice(_invalid(concerned, raw, snapshot, settings), 1)
     return replace(question, refusals=(*question.refusals, *refusals))
+
+
+def versions_off_by_default(question: Question, snapshot: Snapshot, settings: Settings) -> Iterator[tuple[str, str]]:
+    """The objects of a manifest in a version that the release has, and serves only if it is told to: what each is, and
+    the version that it serves. Whether the cluster serves the other one was not read.
+    """
+    release = settings.scheduler.release
+    for concerned, raw in _written_for(question, snapshot):
+        group, _, version = str(raw.get("apiVersion")).rpartition("/")
+        life = lifecycle(version, concerned.kind) if group == GROUP else None
+        served = default_version(concerned.kind, release)
+        if life is not None and life.exists(release) and not life.served_by_default(release) and served:
+            yield f"{concerned.kind} {'/'.join(filter(None, (concerned.namespace, concerned.name)))}", served
 
 
 def _written_for(question: Question, snapshot: Snapshot) -> Iterator[tuple[Concerned, Mapping[str, Any]]]:
@@ -83,7 +94,7 @@ def _invalid(
     """The fields that the server finds invalid."""
     from kubectl_dra.admission.server.verdict import check, served_instead
 
-    instead, removed = served_instead(written)
+    instead, removed = served_instead(written, settings.scheduler.release)
     if instead:
         since = f"no release since {removed} serves" if removed else "no release serves"
         message = f"{since} {concerned.kind} in {written['apiVersion']}"
