@@ -79,6 +79,11 @@ class Remedy(Struct, frozen=True):
     no_pod_there: bool = False
 
     @property
+    def made(self) -> tuple[Change, ...]:
+        """The changes that were proved: those of the steps, otherwise the first that is offered."""
+        return self.offers[: max(1, len(self.steps))]
+
+    @property
     def price(self) -> Price:
         """What it asks of people."""
         if self.repairs:

@@ -6,7 +6,7 @@ first causes refuse; what keeps the pod then is a further cause.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from msgspec.structs import replace
@@ -25,11 +25,12 @@ from kubectl_dra.explain.causes.devices_tainted import TAINTED, TOLERATION
 from kubectl_dra.explain.causes.extended_resources import GATE_OFF, NOT_ELIGIBLE, UNBACKED
 from kubectl_dra.explain.causes.selectors import SELECTOR_MATCHES_NOTHING
 from kubectl_dra.explain.causes.together import COMPETITION
-from kubectl_dra.explain.diagnosis import Finding, Remedy
+from kubectl_dra.explain.diagnosis import Finding, Remedy, RemedyPlan
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
 from kubectl_dra.explain.remedies.claim_edits import each_container, on_any_labels, tolerating, with_spec, without_label
-from kubectl_dra.explain.remedies.proof import Price
+from kubectl_dra.explain.remedies.proof import Beside, Price, Proof
+from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.scheduling.node_affinity import NodeDoesNotMatch
 from kubectl_dra.scheduling.node_resources import Insufficient
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
@@ -76,6 +77,37 @@ def supposing(further: Finding, findings: Sequence[Finding]) -> Finding:
     if remedy is not None and remedy.price >= Price.END_RUNNING:
         remedy = Remedy(further.kind.fix, not_alone=True)
     return replace(further, summary=say("without that selector, {summary}", summary=further.summary), remedy=remedy)
+
+
+def beside(finding: Finding, others: Sequence[Finding], what_if: WhatIf | None = None) -> Finding:
+    """The finding, whose fix does not end these other causes, unless it is enough in the cluster as it is."""
+    remedy = finding.remedy
+    if remedy is None or remedy.proof is None:
+        return finding
+    if what_if is not None and any(change.ended_pods for change in remedy.offers):
+        alone = what_if.with_all((*remedy.with_others, *remedy.offers)).proof()
+        if alone is not None and alone.enough:
+            return replace(finding, remedy=replace(remedy, proof=alone))
+    return replace(finding, remedy=replace(remedy, proof=resting_on(remedy.proof, others)))
+
+
+def resting_on(proof: Proof, others: Sequence[Finding]) -> Proof:
+    """The proof, with causes that have to be mended as well."""
+    known = proof.beside or Beside()
+    codes = tuple(dict.fromkeys((*(other.kind.code for other in others), *known.causes)))
+    return replace(proof, beside=replace(known, causes=codes)) if codes else proof
+
+
+def not_offered_yet(ways: Iterable[RemedyPlan], findings: Sequence[Finding]) -> Iterator[RemedyPlan]:
+    """The ways, but those that end what a finding's fix ends, which is enough."""
+    enough = [finding.remedy for finding in findings if finding.proof is not None and finding.proof.enough]
+    ended = [_ended(remedy.offers) for remedy in enough if remedy is not None]
+    return (way for way in ways if not (gone := _ended(way.changes)) or gone not in ended)
+
+
+def _ended(changes: Sequence[Change]) -> set[str]:
+    """The pods that the only change ends; empty where there are several, or it does not end pods."""
+    return {pod.key for pod in changes[0].ended_pods} if len(changes) == 1 else set()
 
 
 # What is missing: claims, classes of requests, and resources that nothing offers.

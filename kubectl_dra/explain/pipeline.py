@@ -26,7 +26,7 @@ from kubectl_dra.explain.causes.registry import When, ask, of_question
 from kubectl_dra.explain.diagnosis import Choice, Diagnosis, Finding, NodeDevices, Remedy, RemedyPlan
 from kubectl_dra.explain.driver_refusals import driver_refusals, refused_on
 from kubectl_dra.explain.funnel.located import Located
-from kubectl_dra.explain.further_causes import question_past, supposing
+from kubectl_dra.explain.further_causes import beside, not_offered_yet, question_past, resting_on, supposing
 from kubectl_dra.explain.holders import replicas_of_one
 from kubectl_dra.explain.next_step import next_step, place_of, place_of_fix
 from kubectl_dra.explain.not_starting import NotStarting, not_prepared, not_starting
@@ -41,7 +41,6 @@ from kubectl_dra.explain.outcomes import (
 )
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.remedies.proof import Beside, Proof
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.scheduler_message import message_of_scheduler, scheduler_words
 from kubectl_dra.explain.scheduler_profile import RULES_UNKNOWN, rules_unknown
@@ -75,9 +74,9 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     if first:
         kinds = {finding.kind for finding in first}
         judged = judged._replace(
-            findings=[finding if finding.kind in kinds else _beside(finding, first) for finding in judged.findings]
+            findings=[finding if finding.kind in kinds else beside(finding, first) for finding in judged.findings]
         )
-        ways = [replace(way, proof=_resting_on(way.proof, first), what_if=()) for way in ways]
+        ways = [replace(way, proof=resting_on(way.proof, first), what_if=()) for way in ways]
     if settings.with_ways:
         ways = [replace(way, proof=analysis.what_if.with_all(way.changes).counted(way.proof, snapshot)) for way in ways]
     proved = _unproved(judged.findings) if unsure else list(_with_what_if(analysis, judged.findings))
@@ -252,7 +251,7 @@ def _further(
     ]
     # What it rejects besides is a cause of its own kind, unless nothing else is left.
     new = [other for other in new if other.kind not in {finding.kind for finding in findings}] or new
-    return [_beside(supposing(finding, findings), findings) for finding in new]
+    return [beside(supposing(finding, findings), findings, analysis.what_if) for finding in new]
 
 
 def _judge(
@@ -339,7 +338,8 @@ def _ways(analysis: Analysis, judged: Judgement) -> list[RemedyPlan]:
         *(() if _evicts(analysis) else _ends(analysis)),
     ]
     changes = sorted(dict.fromkeys(changes), key=lambda change: change.cost)
-    plans = sorted(ways(analysis.what_if, changes, judged.findings), key=lambda way: (way.price, _made_again(way)))
+    others = not_offered_yet(ways(analysis.what_if, changes, judged.findings), judged.findings)
+    plans = sorted(others, key=lambda way: (way.price, _made_again(way)))
     more = one_more_node(analysis) if not analysis.settings.node else None
     return [*plans, more] if more else plans
 
@@ -368,21 +368,6 @@ def _evicts(analysis: Analysis) -> bool:
     """Whether the scheduler makes room by itself, or already has."""
     preemption = analysis.outcome.preemption if analysis.outcome is not None else None
     return preemption is not None and bool(preemption.best or isinstance(preemption.ineligible, VictimsEnding))
-
-
-def _beside(finding: Finding, others: Sequence[Finding]) -> Finding:
-    """The finding, whose fix does not end these other causes."""
-    remedy = finding.remedy
-    if remedy is None or remedy.proof is None:
-        return finding
-    return replace(finding, remedy=replace(remedy, proof=_resting_on(remedy.proof, others)))
-
-
-def _resting_on(proof: Proof, others: Sequence[Finding]) -> Proof:
-    """The proof, with causes that have to be mended as well."""
-    beside = proof.beside or Beside()
-    codes = tuple(dict.fromkeys((*(other.kind.code for other in others), *beside.causes)))
-    return replace(proof, beside=replace(beside, causes=codes)) if codes else proof
 
 
 def _with_note_on_ways(findings: Sequence[Finding], ways: Sequence[RemedyPlan]) -> list[Finding]:
@@ -427,13 +412,14 @@ def _with_what_if(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[F
             continue
         from kubectl_dra.explain.remedies.combine import as_steps, as_what_if
 
-        changes, what_if = remedy.offers[:1], analysis.what_if
+        changes, what_if = remedy.made, analysis.what_if
         # Where a request was left out, or another cause stays, nothing that can be supposed makes the pod fit.
         supposed = as_what_if(what_if, (*remedy.with_others, *changes)) if remedy.proof.enough else ()
         proof = remedy.proof
         if analysis.settings.with_ways:
             proof = what_if.with_all((*remedy.with_others, *changes)).counted(proof, analysis.snapshot)
-        remedy = replace(remedy, proof=proof, what_if=supposed, steps=as_steps(what_if, changes))
+        steps = remedy.steps or as_steps(what_if, changes)
+        remedy = replace(remedy, proof=proof, what_if=supposed, steps=steps)
         yield replace(finding, remedy=remedy)
 
 

@@ -265,7 +265,7 @@ def changes_of(fix: Fix) -> tuple[Change, ...]:
     """The changes of a fix: of a cause's the first that its remedy offers."""
     if isinstance(fix, RemedyPlan):
         return fix.changes
-    return fix.remedy.offers[:1] if fix.remedy is not None else ()
+    return fix.remedy.made if fix.remedy is not None else ()
 
 
 def is_joint(proved: Proof | None) -> bool:

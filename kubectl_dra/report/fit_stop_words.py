@@ -132,7 +132,7 @@ def fix_commands(workload: WorkloadFit, invocation: Invocation) -> tuple[Command
     if workload.stop.others_if_first is not None:
         return ()
     remedy = finding.remedy
-    if own := (*making(remedy.offers[:1]), *remedy.commands) if remedy is not None else ():
+    if own := (*making(remedy.made), *remedy.commands) if remedy is not None else ():
         return own
     placed = finding.proof is None or (remedy is not None and remedy.place is not None)
     look = command(finding.place_of_fix, invocation) if placed else None

@@ -132,7 +132,7 @@ def notes_json(notes: Sequence[Words], where: ClusterFlags) -> dict[str, Any]:
 def fix_json(finding: Finding, asked: Invocation, rank: int | None) -> dict[str, Any]:
     """What ends a cause: its text, its ``rank`` among all fixes, and if it was proved the changes and the proof."""
     remedy, out = finding.remedy, {"text": fix(finding), **({"rank": rank} if rank else {})}
-    changes = remedy.offers[:1] if remedy is not None else ()
+    changes = remedy.made if remedy is not None else ()
     how = _how(changes, remedy, asked, finding.place_of_fix)
     if remedy is None or remedy.proof is None:
         return out | how

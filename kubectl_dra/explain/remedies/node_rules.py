@@ -21,6 +21,7 @@ from kubectl_dra.explain.node_reasons import (
     PodLimitReached,
     ResourceShort,
     Untolerated,
+    plain,
 )
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.remedies.claim_edits import on_any_labels, requesting, tolerating, without_label
@@ -292,6 +293,9 @@ def remedy(reason: Words, nodes: Sequence[str], what_if: WhatIf) -> Remedy | Non
         return _room(nodes, what_if)
     proofs = ((change, what_if.proof_with(change)) for change in changes)
     change, proof = next((tried for tried in proofs if tried[1] is not None), (changes[0], None))
+    if proof is None and not _lets_onto(change, nodes, what_if):
+        # Something else of these nodes refuses the pod all the same.
+        return None
     words = say("{what:capital}.", what=change.what)
     if isinstance(reason, Untolerated) and not reason.is_condition and what_if.pod is not None:
         from kubectl_dra.explain.place_to_edit import place_to_edit
@@ -304,17 +308,32 @@ def remedy(reason: Words, nodes: Sequence[str], what_if: WhatIf) -> Remedy | Non
 
 def _of_shortage(short: Sequence[ResourceShort], nodes: Sequence[str], what_if: WhatIf) -> Remedy | None:
     """The largest request that fits there, unless room is made by a pod that does no work."""
-    change = next(iter(changes_for(short[0], nodes, what_if)), None) if len(short) == 1 else None
-    proof = what_if.proof_with(change) if change is not None else None
+    changes = tuple(change for shortage in short for change in changes_for(shortage, nodes, what_if))
+    proof = what_if.with_all(changes).proof() if len(changes) == len(short) else None
     lacking = [shortage.name for shortage in short if not shortage.passes]
     room = _room(nodes, what_if) if not lacking else None
-    if change is not None and proof is not None and (room is None or room.price >= Price.END_RUNNING):
-        return Remedy(say("{what:capital}.", what=change.what), proof, offers=(change,))
+    if proof is not None and (room is None or room.price >= Price.END_RUNNING):
+        what: Words = Joined(tuple(change.what for change in changes), ", and ") if changes[1:] else changes[0].what
+        steps = tuple(change.step(what_if) for change in changes)
+        words = say("{what:capital}.", what=what)
+        return Remedy(words, proof, offers=changes, steps=steps)
     if lacking:
-        what = "them" if lacking[1:] else "it"
+        names = "them" if lacking[1:] else "it"
         text = "Lower what the pod requests of {names}, or add nodes that have {what}."
-        return Remedy(say(text, names=lacking, what=what))
+        return Remedy(say(text, names=lacking, what=names))
+    if room is None:
+        left = [say("{left} {name}", left=plain(each.left), name=each.name) for each in short]
+        text = "Lower what the pod requests of {names}, or add larger nodes: {node} has {left} left."
+        names_of = [each.name for each in short]
+        return Remedy(say(text, names=names_of, node=nodes[0], left=Joined(tuple(left), " and ")))
     return room
+
+
+def _lets_onto(change: Change, nodes: Sequence[str], what_if: WhatIf) -> bool:
+    """Whether nothing but devices keeps the pod off one of the nodes once the change is made."""
+    after = what_if.with_all((change,)).outcome
+    there = (after.state.nodes[name] for name in nodes if name in after.state.nodes)
+    return any(after.others.filter(node) is None for node in there)
 
 
 def best(reasons: Iterable[tuple[Words, Sequence[str]]], what_if: WhatIf) -> Remedy | None:
