@@ -74,7 +74,7 @@ def _fitting(
                 after = after.freeing([each.claim for each in change.holders if each.claim.key in _claims(cluster)])
         cluster = after.snapshot
     elif supposed := of_claims(what_if, pods):
-        settings = replace(settings, supposed=supposed)
+        settings = replace(settings, supposed=(*settings.supposed, *supposed))
     elif (edited := of_pods(changes, pods)) is not None:
         pods = edited
     else:

@@ -49,9 +49,8 @@ class _Counting(NamedTuple):
         self.progress(f"placing {fixed.title} with its fix")
         pods = [*self.workloads[:number], fixed, *self.workloads[number + 1 :]]
         options = replace(self.options, only_counts=True)
-        return fit(pods, self.snapshot, replace(self.settings, supposed=changes), options, self.progress).workloads[
-            number
-        ]
+        settings = replace(self.settings, supposed=(*self.settings.supposed, *changes))
+        return fit(pods, self.snapshot, settings, options, self.progress).workloads[number]
 
 
 def with_fixed_template(

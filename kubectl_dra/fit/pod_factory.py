@@ -31,7 +31,7 @@ from kubectl_dra.explain.causes.registry import of_question
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.refused_changes import refused_changes
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_pod
-from kubectl_dra.explain.question.what_if_flag import reworded
+from kubectl_dra.explain.question.what_if_flag import changes_for, reworded
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.daemon_set import for_node
 from kubectl_dra.fit.pod_names import Ordinal, identity
@@ -183,8 +183,8 @@ class PodFactory:
 
 
 def _supposed(question: Question, settings: Settings) -> Question:
-    """The question with what is supposed of requests."""
-    for change in settings.supposed:
+    """The question with what is supposed of its requests; what is not of them is of other pods of the manifest."""
+    for change in changes_for(question, settings.supposed):
         if change.of_requests:
             question = reworded(question, change)
     return question

@@ -12,7 +12,18 @@ import pytest
 
 from tests.explain.authored import authored
 from tests.fit.test_rollout import STATEFUL
-from tests.fit.worlds import REPLICA_SET, claim, deployment, existing, made_claim, node, pod_spec, said, template
+from tests.fit.worlds import (
+    REPLICA_SET,
+    claim,
+    deployment,
+    existing,
+    made_claim,
+    node,
+    pod_spec,
+    running,
+    said,
+    template,
+)
 from tests.ran import ran
 from tools.asked import Asked
 from tools.cases import JSON, QUICK_CASES, Case, asked
@@ -248,3 +259,119 @@ def test_a_template_that_nobody_can_change_is_no_change_of_the_workload(tmp_path
     assert text.count("Deployment default/web does not fit") == 2
     assert "A pod of Deployment default/web is not made like that: ResourceClaimTemplate default/gpu-1 exists" in text
     assert "cannot be changed like that" not in text
+
+
+def supposing(folder: Path, cluster: list[JSON], manifest: list[JSON], *flags: str) -> tuple[int, str]:
+    """What ``explain`` says of a manifest with what its flags suppose."""
+    said(folder, cluster, manifest)
+    words = ("explain", "-f", str(folder / "manifest.json"), "--snapshot", str(folder / "cluster.json"))
+    code, text, errors = ran(*words, *flags)
+    assert code != 2, errors
+    return code, " ".join(text.split())
+
+
+@pytest.mark.parametrize(("count", "expected"), [(2, 1), (1, 0)])
+def test_a_supposed_count_is_of_all_workloads(tmp_path: Path, count: int, expected: int) -> None:
+    """Another count than is written says the same as one that is written."""
+    cluster = [*node("n", 2), template(1)]
+    manifest = [template(1), deployment(1, "a"), deployment(1, "b")]
+    code, text = supposing(tmp_path, cluster, manifest, "--what-if", f"gpu:count={count}")
+    assert code == expected, text
+    assert "Deployment default/a fits on n." in text
+    assert ("Deployment default/b does not fit." in text) is bool(expected), text
+    code, text = supposing(tmp_path, cluster, manifest, "--what-if", f"gpu:count={count}", "-o", "json")
+    verdicts = [each["verdict"] for each in json.loads(text)["workloads"]]
+    assert verdicts == ["can-be-scheduled", "cannot-be-scheduled" if expected else "can-be-scheduled"]
+
+
+def test_a_supposed_count_is_of_bare_pods(tmp_path: Path) -> None:
+    manifest = [template(4), *(bare(name, 4) for name in "abc")]
+    cluster = [*node("n", 3), *node("m", 3)]
+    code, text = supposing(tmp_path, cluster, manifest, "--what-if", "gpu:count=3")
+    assert code == 1 and text.count("could be scheduled with this change") == 2, text
+    assert "Pod default/c cannot be scheduled with this change" in text
+
+
+def test_a_supposed_count_of_a_claim_that_pods_share(tmp_path: Path) -> None:
+    web = deployment(3)
+    web["spec"]["template"]["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "shared"}]
+    manifest = [claim("shared", 4), web]
+    for count, expected in ((2, 0), (3, 1)):
+        code, text = supposing(tmp_path, node("n", 2), manifest, "--what-if", f"gpu:count={count}")
+        assert code == expected, text
+        assert ("All 3 replicas" in text) is not bool(expected), text
+
+
+def test_a_change_of_a_request_that_only_one_of_them_has(tmp_path: Path) -> None:
+    other = template(1, "other")
+    other["spec"]["spec"]["devices"]["requests"][0]["name"] = "nic"
+    lone = bare("lone", 1)
+    lone["spec"]["resourceClaims"][0]["resourceClaimTemplateName"] = "other"
+    manifest = [template(1), other, deployment(1), lone]
+    code, text = supposing(tmp_path, node("n", 4), manifest, "--what-if", "gpu:count=2", "--what-if", "nic:count=3")
+    assert code == 1, text
+    assert "Deployment default/web fits on n." in text and "Pod default/lone cannot be scheduled" in text
+
+
+def test_a_new_node_that_only_the_others_need(tmp_path: Path) -> None:
+    cluster, manifest = node("n", 2), [template(2), deployment(1, "a", 2), deployment(1, "b", 2)]
+    code, text = supposing(tmp_path, cluster, manifest, "--with-node", "n")
+    assert code == 0, text
+    assert "A pod of Deployment default/a can be scheduled without this change: its claims fit on n already" in text
+    assert "A pod of Deployment default/b could be scheduled with this change" in text
+    assert text.count("on n: gpu:") == 1 and "does not help" not in text.partition("Deployment default/b could")[2]
+    code, text = supposing(tmp_path, cluster, [template(2), deployment(2, "a", 2)], "--with-node", "n")
+    assert code == 0 and "without this change" not in text, text
+
+
+def test_what_ends_gives_each_workload_its_own_devices(tmp_path: Path) -> None:
+    cluster = [*node("n", 2), *node("m", 2), *running("busy", "m", [0, 1])]
+    manifest = [template(2), deployment(1, "a", 2), deployment(1, "b", 2)]
+    code, text = supposing(tmp_path, cluster, manifest, "--what-if", "end=busy")
+    assert code == 0, text
+    assert text.count("on n: gpu:") == text.count("on m: gpu:") == 1, text
+
+
+def test_claims_take_devices_from_one_another(tmp_path: Path) -> None:
+    cluster = [*node("n", 2), *node("m", 1)]
+    code, text = supposing(tmp_path, cluster, [claim("a", 2), claim("b", 2)])
+    assert code == 1, text
+    assert "Claim default/a can be allocated" in text and "Claim default/b cannot be allocated" in text
+    assert "once others of the manifest have their devices" in text and "kubectl delete" not in text
+    # The one that fits on fewer nodes does not lose its devices to the other.
+    code, text = supposing(tmp_path, cluster, [claim("a", 1), claim("b", 2)])
+    assert code == 0 and "on m: gpu:" in text and "on n: gpu:" in text, text
+
+
+@pytest.mark.parametrize("name", ["deployment/web", "web"])
+def test_the_name_of_a_workload_keeps_its_counts(tmp_path: Path, name: str) -> None:
+    manifest = [template(2), deployment(3, gpus=2), deployment(1, "other", 2)]
+    code, text = supposing(tmp_path, node("n", 2), manifest, name)
+    assert code == 1 and "1 of 3 replicas of Deployment default/web fits." in text, text
+    assert "default/other" not in text
+
+
+def test_a_pod_that_only_stands_for_others_is_none(tmp_path: Path) -> None:
+    said(tmp_path, node("n", 2), [template(1), deployment(1)])
+    words = ("-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    code, _, errors = ran("explain", "pod/web", *words)
+    assert code == 2 and "Pod web does not exist in namespace default; write deployment/web" in " ".join(errors.split())
+
+
+@pytest.mark.parametrize("verb", ["explain", "fit"])
+def test_an_object_that_kubernetes_does_not_have(tmp_path: Path, verb: str) -> None:
+    said(tmp_path, node("n", 2), [template(1), deployment(1)])
+    known = json.loads((tmp_path / "manifest.json").read_text())
+    for changed, meant in (({"apiVersion": "v1"}, "apps/v1"), ({"kind": "Deploymnet"}, "Deployment")):
+        items = [{**each, **changed} if each["kind"] == "Deployment" else each for each in known["items"]]
+        (tmp_path / "wrong.json").write_text(json.dumps({**known, "items": items}))
+        words = ("-f", str(tmp_path / "wrong.json"), "--snapshot", str(tmp_path / "cluster.json"))
+        code, _, errors = ran(verb, *words)
+        assert code == 2, errors
+        assert f"is not an object of Kubernetes; did you mean {meant}?" in " ".join(errors.split())
+
+
+def test_an_object_of_an_unknown_kind_is_said_to_be_left_out(tmp_path: Path) -> None:
+    custom = {**deployment(1), "apiVersion": "example.com/v1", "kind": "Trainer"}
+    code, text = supposing(tmp_path, node("n", 2), [template(1), custom, deployment(1)], "--full")
+    assert code == 0 and "Trainer default/web has containers, and its kind is not known: its pods are left out" in text

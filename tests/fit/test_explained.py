@@ -214,7 +214,7 @@ def test_what_if_beside_a_pod_without_its_template(tmp_path: Path) -> None:
     assert code == 1
     assert "Pod default/lone cannot be scheduled: ResourceClaimTemplate default/gpu-9 does not exist" in text
     assert "A pod of Deployment default/web could be scheduled with this change" in text
-    assert "replicas of" not in text and "fits on" not in text
+    assert "Deployment default/web fits on a." in text
 
 
 def test_what_the_server_refuses_is_not_placed_again(tmp_path: Path) -> None:

@@ -4,19 +4,22 @@ not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.cli.explain import ExplainFlags
+from kubectl_dra.cli.explain.beside_others import Ask, beside_others, claims_in_turn
 from kubectl_dra.cli.explain.questions import Answers, Posed
 from kubectl_dra.cli.live import Progress
-from kubectl_dra.cluster.cluster import Cluster
+from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Snapshot, stand_in
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.assumptions import AfterOthers, AfterRollout, AskedByItself, OneOfItsPods
 from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
 from kubectl_dra.explain.unread import if_none
@@ -27,24 +30,22 @@ if TYPE_CHECKING:
     from kubectl_dra.fit.workload import WorkloadPods
 
 
-def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: ExplainFlags) -> Answers:
+def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: ExplainFlags, ask: Ask) -> Answers:
     """The diagnoses, where those about pods that workloads of the manifest make are replaced by what comes of all.
 
-    They stay where the question is about a part of the cluster or about changed requests of pods that differ, and where
-    they are open.
+    They stay where the question is about a part of the cluster, and where they are open. ``ask`` answers a question.
     """
     alone = Answers.of(diagnoses)
     manifest = posed[0].manifest if posed else None
-    supposed = [change for each in posed for change in each.settings.supposed]
-    reworded = len(posed) > 1 and any(not change.of_cluster for change in supposed)
-    narrowed = flags.target or flags.labels or reworded or flags.node or flags.request
-    if narrowed or manifest is None:
+    if flags.labels or flags.node or flags.request or manifest is None:
         return alone
+    if not manifest.pods:
+        return Answers.of(claims_in_turn(posed, diagnoses, ask))
     diagnoses = [_noted(diagnosis, posed) for diagnosis in diagnoses]
     alone = Answers.of(diagnoses)
     pods = {_key(each): each.question.pod for each in posed if each.question.pod is not None}
     fitting = [each for each in diagnoses if (each.namespace, each.name) in pods and not each.exit_code]
-    if not manifest.workloads and (len(pods) < 2 or not fitting):
+    if not manifest.workloads and (len(manifest.pods) < 2 or not fitting):
         return alone
     # Whether a pod starts is known once all have their nodes.
     if any(
@@ -58,9 +59,10 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     open_ = any(answer.verdict is Verdict.UNDETERMINED for answer in diagnoses)
     # That the first pod of each role can be judged is known, unless something else has to be.
     options = FitOptions(changes=False) if open_ else FitOptions(only_counts=True)
-    fit_answer = _fitted(posed, manifest, options)
-    if fit_answer is None:
+    fitted = _fitted(posed, manifest, options)
+    if fitted is None:
         return alone
+    fit_answer = fitted.answer
     shown: list[Diagnosis] = []
     refused: list[Diagnosis] = []
     codes: list[int] = []
@@ -74,7 +76,9 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     several = [
         workload
         for workload in fit_answer.workloads
-        if workload not in bare.values() and (workload.pods != 1 or workload.exists or len(fit_answer.workloads) > 1)
+        if workload not in bare.values()
+        and (workload.pods != 1 or workload.exists or len(fit_answer.workloads) > 1)
+        and any((role.pod.metadata.namespace, role.stand_in) in by_name for role in workload.workload.roles)
     ]
     of_pods = {
         (role.pod.metadata.namespace, role.stand_in): workload
@@ -85,7 +89,11 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     for diagnosis in diagnoses:
         workload = of_pods.get((diagnosis.namespace, diagnosis.name))
         if workload is None:
-            diagnosis = _beside(diagnosis, bare.get((diagnosis.namespace, diagnosis.name)))
+            own_workload = bare.get((diagnosis.namespace, diagnosis.name))
+            diagnosis = _beside(diagnosis, own_workload)
+            if own_workload is not None and not diagnosis.exit_code:
+                by_itself = replace(diagnosis, notes=_without_by_itself(diagnosis))
+                diagnosis = beside_others(by_itself, _of(diagnosis, posed), own_workload, fit_answer, ask)
             shown.append(diagnosis)
             codes.append(diagnosis.exit_code)
         elif id(workload) not in seen:
@@ -96,12 +104,14 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
                 diagnosis for diagnosis in diagnoses if of_pods.get((diagnosis.namespace, diagnosis.name)) is workload
             ]
             refused += map(_of_all, own if missing else ())
-            by_itself = len(several) > 1 and not workload.running
-            # One that does not fit is looked at after those before it were placed.
-            shown.extend(
-                _of_all(diagnosis, by_itself and not diagnosis.exit_code)
-                for diagnosis in _shown(workload, own, _of(own[0], posed))
-            )
+            case = _of(own[0], posed)
+            for answer in _shown(workload, own, case):
+                # One that does not fit is looked at after those before it were placed.
+                beside = answer if workload.exists else beside_others(answer, case, workload, fit_answer, ask)
+                if fitted.needs_new_nodes(workload):
+                    # What fits without them are not all of its pods.
+                    beside = replace(beside, fits_already=())
+                shown.append(_of_all(beside))
     return Answers(shown, several, max(codes, default=0), fit_answer.missing_namespaces, refused)
 
 
@@ -127,10 +137,13 @@ def _beside(diagnosis: Diagnosis, workload: WorkloadFit | None) -> Diagnosis:
     return replace(stopped, notes=(AfterOthers(), *stopped.notes))
 
 
-def _of_all(diagnosis: Diagnosis, by_itself: bool = False) -> Diagnosis:
-    """The diagnosis of one pod beside the answer about all of its workload; ``by_itself``: beside other workloads."""
-    notes = [note for note in diagnosis.notes if not isinstance(note, OneOfItsPods)]
-    return replace(diagnosis, notes=(*((AskedByItself(),) if by_itself else ()), *notes))
+def _of_all(diagnosis: Diagnosis) -> Diagnosis:
+    """The diagnosis of one pod beside the answer about all of its workload."""
+    return replace(diagnosis, notes=tuple(note for note in diagnosis.notes if not isinstance(note, OneOfItsPods)))
+
+
+def _without_by_itself(diagnosis: Diagnosis) -> tuple[Words, ...]:
+    return tuple(note for note in diagnosis.notes if not isinstance(note, AskedByItself))
 
 
 def _noted(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Diagnosis:
@@ -143,7 +156,17 @@ def _noted(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Diagnosis:
     return replace(diagnosis, notes=(AskedByItself(), *diagnosis.notes))
 
 
-def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> FitAnswer | None:
+class _Fitted(NamedTuple):
+    """What comes of all pods of the workloads. ``needing``: the numbers of those that only fit with the new nodes."""
+
+    answer: FitAnswer
+    needing: frozenset[int] = frozenset()
+
+    def needs_new_nodes(self, workload: WorkloadFit) -> bool:
+        return any(self.answer.workloads[number] is workload for number in self.needing)
+
+
+def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> _Fitted | None:
     """What comes of all pods of the workloads; None where there is but one pod, which does not exist yet."""
     from kubectl_dra.fit.answer import fit
     from kubectl_dra.fit.job_progress import is_new
@@ -152,23 +175,39 @@ def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> 
 
     snapshot = posed[0].snapshot
     workloads = each_of(manifest)
-    new = [snapshot.pods[key] for each in posed if not each.question.exists and (key := _key(each)) in snapshot.pods]
-    cluster = Cluster(without_stand_ins(snapshot)).ending(new).snapshot
+    new = [snapshot.pods[key] for key in posed[0].new_pods if key in snapshot.pods]
+    cluster = Cluster(without_stand_ins(snapshot)).ending(new).editing(*_reworded(posed)).snapshot
+    settings = replace(posed[0].settings, supposed=posed[0].changes)
     if sum(pods.replicas * pods.size for pods in workloads) == 1 and is_new(workloads[0], cluster):
         return None
     # What fits once they exist is worth more than that every pod is refused.
     missing = missing_namespaces(workloads, cluster)
     cluster = Cluster(cluster).adding_namespaces(missing).snapshot if missing else cluster
     with Progress() as progress:
-        answer = fit(workloads, cluster, posed[0].settings, options, progress)
+        answer = fit(workloads, cluster, settings, options, progress)
         if len(workloads) == 1 and answer.workloads[0].stop is not None:
             from kubectl_dra.fit.counted_fixes import with_counts
 
             (only,) = answer.workloads
             stop = answer.workloads[0].stop
-            stopped = with_counts(only, stop.diagnosis, cluster, posed[0].settings, progress)
+            stopped = with_counts(only, stop.diagnosis, cluster, settings, progress)
             answer = replace(answer, workloads=(replace(only, stop=replace(stop, diagnosis=stopped)),))
-    return replace(answer, missing_namespaces=missing)
+        needing = frozenset[int]()
+        if settings.added:
+            before = replace(settings, new_nodes=(), added=frozenset())
+            without = fit(workloads, cluster.real, before, replace(options, changes=True, only_counts=True), progress)
+            needing = frozenset(number for number, each in enumerate(without.workloads) if each.verdict.exit_code)
+    return _Fitted(replace(answer, missing_namespaces=missing), needing)
+
+
+def _reworded(posed: Sequence[Posed]) -> Iterator[ResourceClaim]:
+    """The claims that exist, or the manifest has, as they are supposed to ask."""
+    for each in posed:
+        for entry in each.question.claims:
+            if entry.claim is not None and not entry.hypothetical:
+                known = each.snapshot.claims.get(key_of(entry.claim))
+                if known is not None and known != entry.claim:
+                    yield entry.claim
 
 
 def _key(posed: Posed) -> tuple[str, str]:

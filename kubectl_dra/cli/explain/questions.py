@@ -32,7 +32,7 @@ from kubectl_dra.cli.explain.target import (
 )
 from kubectl_dra.cli.live import with_neighbours
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cluster.snapshot import Snapshot, stand_in
+from kubectl_dra.cluster.snapshot import Key, Snapshot, stand_in
 from kubectl_dra.cluster.workload_pods import with_free_names
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.assumptions import rules_notes
@@ -63,7 +63,8 @@ class Posed(NamedTuple):
     """A question ready to be answered, with its hypothetical changes and the cluster under them, and the manifest.
 
     ``stand_in``: what was asked about instead, a workload or a template. ``before`` are question and cluster without
-    the changes, where there are any.
+    the changes, where there are any. ``changes`` are those of all questions. ``new_pods`` are
+    those of the manifest that the cluster does not have.
     """
 
     question: Question
@@ -72,6 +73,8 @@ class Posed(NamedTuple):
     manifest: Snapshot | None = None
     stand_in: StandIn = None
     before: tuple[Question, Snapshot] | None = None
+    changes: tuple[WhatIfChange, ...] = ()
+    new_pods: tuple[Key, ...] = ()
 
 
 class Answers(NamedTuple):
@@ -117,12 +120,15 @@ def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequ
         changed = [asking(question, changes, environment) for question, _ in questions]
         snapshot, settings = _with_nodes(flags.with_nodes, changed, snapshot, settings)
     supposes = bool(settings.supposed)
+    every = settings.supposed
+    # One whose claims are missing has no requests, and one without a request of that name does not change: others do.
+    meant = {change for question, _ in questions for change in changes_for(question, changes)}
+    new_pods = tuple(key for key, pod in (given.manifest.pods if given.manifest else {}).items() if _is_new(pod, given))
     posed = []
     for question, picked in questions:
-        # One whose claims are missing has no requests, and others of the manifest have.
-        own = changes_for(question, changes)
-        own = own if any(len(changes_for(other, changes)) > len(own) for other, _ in questions) else tuple(changes)
-        of_nodes = settings.supposed[len(changes) :]
+        concerning = changes_for(question, changes)
+        own = tuple(change for change in changes if change in concerning or change not in meant)
+        of_nodes = every[len(changes) :]
         posed.append(
             Posed(
                 *suppose(question, snapshot, own, environment),
@@ -136,6 +142,8 @@ def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequ
                 given.manifest,
                 picked,
                 before=(question, unchanged) if supposes else None,
+                changes=every,
+                new_pods=new_pods,
             )
         )
     return posed
@@ -221,7 +229,8 @@ def _about(looked: Looked, flags: ExplainFlags, given: Given) -> tuple[Question,
     if isinstance(item, ResourceClaimTemplate):
         return about_template(item), looked.stand_in
     check_selectors(item)
-    if isinstance(looked.stand_in, NotMade):
+    of_manifest = given.manifest is not None and (item.metadata.namespace, item.metadata.name) in given.manifest.pods
+    if isinstance(looked.stand_in, NotMade) and not of_manifest:
         return about_new_pod(item, given.snapshot, asked_settings(flags, given.snapshot)), looked.stand_in
     return _about_pod(item, given, asked_settings(flags, given.snapshot)), looked.stand_in
 
@@ -247,10 +256,15 @@ def _of_manifest(flags: ExplainFlags, given: Given) -> list[tuple[Question, Stan
 def _about_pod(pod: Pod, given: Given, settings: Settings) -> Question:
     """The question about a pod of the cluster, or of the manifest: one that exists keeps what it has."""
     key = (pod.metadata.namespace, pod.metadata.name)
-    if key in given.cluster.pods and stand_in(pod) is None:
+    if not _is_new(pod, given):
         return about_pod(given.snapshot.pods[key], given.snapshot, exists=True)
     assert given.manifest is not None
     return about_new_pod(pod, given.snapshot, settings, given.manifest.written.get(("Pod", *key)))
+
+
+def _is_new(pod: Pod, given: Given) -> bool:
+    """Whether the cluster lacks a pod of the manifest."""
+    return stand_in(pod) is not None or (pod.metadata.namespace, pod.metadata.name) not in given.cluster.pods
 
 
 # ``explain --explain CODE``: the page of a cause.

@@ -110,7 +110,7 @@ def _run(flags: ExplainFlags, connection: ConnectionFlags) -> int:
 
         return run_without_pod(targets[0].name, absent, flags, connection)
     _tell_stand_ins(posed)
-    answers = _answered(posed, [_diagnosed(case, flags, connection) for case in posed], flags)
+    answers = _answered(posed, [_diagnosed(case, flags, connection) for case in posed], flags, connection)
     _print(answers, flags, _invocation(flags, connection))
     keep(posed, answers)
     return answers.code
@@ -144,12 +144,14 @@ def _stands_for(question: Question, stand_in: Picked | MadeFrom | NotMade | Used
     return f"{of} has {pods} pods, {many}; this is about {which}, pod/{question.name}"
 
 
-def _answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: ExplainFlags) -> Answers:
+def _answered(
+    posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: ExplainFlags, connection: ConnectionFlags
+) -> Answers:
     if not flags.manifests:
         return Answers.of(diagnoses)
     from kubectl_dra.cli.explain.of_workloads import answered
 
-    return answered(posed, diagnoses, flags)
+    return answered(posed, diagnoses, flags, lambda case: _diagnosed(case, flags, connection))
 
 
 def _asks_for_daemons(diagnosis: Diagnosis, snapshot: Snapshot) -> bool:
@@ -229,7 +231,7 @@ def _run_html(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
             fleets.put(case.snapshot, devices)
             drawn[_subject(diagnosis)] = devices
     origin = PageOrigin.of(posed[0].snapshot, posed[0].settings.scheduler.release)
-    answers = _answered(posed, diagnoses, flags)
+    answers = _answered(posed, diagnoses, flags, connection)
     shown = [(diagnosis, drawn.get(_subject(diagnosis))) for diagnosis in (*answers.refused, *answers.diagnoses)]
     put(to_html(shown, origin, _invocation(flags, connection)))
     return answers.code

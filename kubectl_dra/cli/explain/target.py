@@ -162,7 +162,11 @@ def find(target: TypedTarget, namespace: str, snapshot: Snapshot, *, anywhere: b
         spaces = _spaces(_keys(target, snapshot), target.name)
         namespace = spaces[0] if len(spaces) == 1 else namespace
     if target.kind == "pod":
-        return Looked(_find(snapshot.pods, namespace, target.name, "Pod", snapshot))
+        pod = _find(snapshot.pods, namespace, target.name, "Pod", snapshot)
+        if (made_by := _stands_for(pod)) is not None:
+            told = f"Pod {target.name} does not exist in namespace {namespace}; write {made_by}, which the manifest has"
+            raise NotThere(f"Pod {namespace}/{target.name}", told)
+        return Looked(pod)
     if target.kind == "claim":
         return through_claim(_find(snapshot.claims, namespace, target.name, "ResourceClaim", snapshot), snapshot)
     if target.kind == "template":
@@ -298,7 +302,8 @@ def _of_any_kind(name: str, namespace: str, snapshot: Snapshot) -> Looked:
             f"a pod and a claim of namespace {namespace} are called {name}; write pod/{name} or claim/{name}"
         )
     if pod is not None:
-        return Looked(pod)
+        made = _stands_for(pod)
+        return Looked(pod) if made is None else _of_several(made, namespace, snapshot)
     if claim is not None:
         return through_claim(claim, snapshot)
     made_by = sorted(owner for owner in _workloads(namespace, snapshot) if owner.name == name)

@@ -162,8 +162,9 @@ def asking(question: Question, changes: Sequence[WhatIfChange], environment: Env
 
 
 def changes_for(question: Question, changes: Sequence[WhatIfChange]) -> tuple[WhatIfChange, ...]:
-    """The changes that concern a question beside others: those of requests none that has no requests."""
-    return tuple(change for change in changes if not change.of_requests or _requests(question))
+    """The changes that concern a question beside others: those of requests only one that has such requests."""
+    called = _requests(question)
+    return tuple(change for change in changes if not change.of_requests or _meant(change.request, called))
 
 
 def without_effect(question: Question, changes: Sequence[WhatIfChange]) -> tuple[WhatIfChange, ...]:
