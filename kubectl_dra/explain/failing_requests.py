@@ -20,6 +20,7 @@ from kubectl_dra.explain.funnel.shown import DeviceLine, Funnel, Observation, St
 from kubectl_dra.explain.funnel.stages import SelectorFalse, StageResult, counted, stage_error
 from kubectl_dra.explain.node_reasons import KeptApart
 from kubectl_dra.explain.phrase import Subject, Words, named, say
+from kubectl_dra.explain.remedies.change import LowerCount
 from kubectl_dra.explain.remedies.proof import Beside, OtherRequest, Price
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
 
@@ -53,7 +54,11 @@ def causes(analysis: Analysis) -> list[Finding]:
         ends = not several and remedy is not None and remedy.price >= Price.END_RUNNING
         return other_nodes, finding.proof is None, ends
 
-    return sorted(findings, key=order)
+    first, *others = sorted(findings, key=order)
+    if not several and any(finding.kind.code == "no-devices-on-eligible-nodes" for finding in others):
+        # The devices of the other nodes match as well.
+        first = _where_it_may_run(first)
+    return [first, *others]
 
 
 def _of_several(analysis: Analysis, groups: Sequence[Sequence[Located]]) -> list[Finding]:
@@ -108,7 +113,9 @@ def _of_request(analysis: Analysis, what_if: WhatIf, group: Sequence[Located]) -
     def distance(candidate: tuple[int, list[Finding]]) -> tuple[object, ...]:
         reach, findings = candidate
         remedy = findings[0].remedy
-        edits = remedy is not None and remedy.proof is not None and remedy.price <= Price.EDIT
+        # Who asks for fewer devices gives something up.
+        gives_up = remedy is not None and any(isinstance(change, LowerCount) for change in remedy.made)
+        edits = remedy is not None and remedy.proof is not None and remedy.price <= Price.EDIT and not gives_up
         return not edits, -reach, findings[0].proof is None, findings[0].cost
 
     return min(candidates, key=distance)[1]
@@ -154,6 +161,10 @@ def _of_alternative(analysis: Analysis, what_if: WhatIf, furthest: Located, grou
         first = say("none of the {count} alternatives fits; closest: {why}", count=len(group), why=findings[0].summary)
         findings[0] = replace(findings[0], summary=first)
     return findings
+
+
+def _where_it_may_run(finding: Finding) -> Finding:
+    return replace(finding, summary=say("on nodes where the pod may run, {summary}", summary=finding.summary))
 
 
 def _finding(blocked: Blocked) -> Finding:

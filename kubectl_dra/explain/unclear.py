@@ -401,7 +401,10 @@ def _unmodelled(analysis: Analysis) -> Iterator[Phrase]:
         yield say("{where} uses {field}, which is not modelled", where=where, field=field)
     release = analysis.scheduler.release
     for field, where in () if release in KNOWS_ALPHA else sorted(_of_137(analysis)):
-        text = "{where} uses {field}, which came with Kubernetes 1.37, and {release} is assumed"
+        text = (
+            "{where} uses {field}, which came with Kubernetes 1.37, and {release} is assumed: if the cluster runs it, "
+            "add --kubernetes-version 1.37"
+        )
         yield say(text, where=where, field=field, release=release)
 
 

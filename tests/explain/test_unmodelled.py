@@ -41,7 +41,7 @@ def test_compatibility_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     field = "spec.devices[].consumesCounters[].compatibilityGroups"
     name = changed["metadata"]["name"]
     text = f"ResourceSlice {name} uses {field}, which came with Kubernetes 1.37, and 1.36 is assumed"
-    assert text in result["answer"]
+    assert f"{text}: if the cluster runs it, add --kubernetes-version 1.37" in result["answer"]
 
     # A field without a value restricts nothing.
     consumer["consumesCounters"][0]["compatibilityGroups"] = []

@@ -13,6 +13,7 @@ import pytest
 from tests.explain.authored import authored
 from tests.fit.test_rollout import STATEFUL
 from tests.fit.worlds import (
+    HOST,
     REPLICA_SET,
     claim,
     deployment,
@@ -375,3 +376,19 @@ def test_an_object_of_an_unknown_kind_is_said_to_be_left_out(tmp_path: Path) -> 
     custom = {**deployment(1), "apiVersion": "example.com/v1", "kind": "Trainer"}
     code, text = supposing(tmp_path, node("n", 2), [template(1), custom, deployment(1)], "--full")
     assert code == 0 and "Trainer default/web has containers, and its kind is not known: its pods are left out" in text
+
+
+def test_what_the_manifest_has_in_place_of_a_name_that_it_has_not(tmp_path: Path) -> None:
+    said(tmp_path, node("n", 2), [template(1), deployment(1), {**deployment(1, "api"), "kind": "StatefulSet"}])
+    words = ("-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    code, _, errors = ran("explain", "deployment/trainer", *words)
+    assert code == 2 and "the manifest has deployment/web, statefulset/api" in " ".join(errors.split()), errors
+
+
+def test_devices_match_where_the_pod_may_not_run_as_well(tmp_path: Path) -> None:
+    labels = {"matchLabels": {"app": "web"}}
+    apart = {"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": labels}
+    cluster = [*node("n", 2), *node("m", 2), *running("busy", "n", [0, 1])]
+    code, text = supposing(tmp_path, cluster, [template(1), deployment(2, topologySpreadConstraints=[apart])], "--full")
+    assert code == 1 and "1 of 2 replicas of Deployment default/web fits." in text, text
+    assert "on nodes where the pod may run, both devices that match" in text, text

@@ -270,6 +270,8 @@ def _no_pod_hint(target: TypedTarget, namespace: str, snapshot: Snapshot) -> str
     if written and (alike := nearest(target.name, sorted({each.name for each in written}))):
         meant = [each for each in written if each.name == alike[0]]
         return f"the manifest has {next((each for each in meant if each.kind == target.kind), meant[0])}"
+    if written:
+        return f"the manifest has {some(sorted({str(each) for each in written}), _FEW)}"
     names = {name for kind, name in _workloads(namespace, snapshot) if kind == target.kind}
     near = nearest(target.name, sorted(names))
     return did_you_mean(near) if near else ""
