@@ -105,3 +105,25 @@ def _container(fields: dict[str, Any]) -> dict[str, Any]:
     limits, requests = fields_at(resources, "limits"), fields_at(resources, "requests")
     own = {name: value for name, value in requests.items() if limits.get(name) != value}
     return {**out, "resources": {**resources, "requests": own}} if requests else out
+
+
+_OF_SERVER: Final = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
+
+
+def without_generated(written: Mapping[str, Any], stored: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A Job as its owner wrote it: without the selector and labels that the API server gave the stored one.
+
+    Whoever saves a Job from the cluster has them; an apply of them changes nothing.
+    """
+    spec, kept = fields_at(written, "spec"), fields_at(stored, "spec")
+    if spec.get("manualSelector") or not spec:
+        return written
+    spec = {name: value for name, value in spec.items() if name != "selector" or value != kept.get("selector")}
+    labels = fields_at(spec, "template", "metadata", "labels")
+    given = fields_at(kept, "template", "metadata", "labels")
+    own = {name: value for name, value in labels.items() if name not in _OF_SERVER or value != given.get(name)}
+    if own == labels:
+        return {**written, "spec": spec}
+    template = fields_at(spec, "template")
+    metadata = {**fields_at(template, "metadata"), "labels": own}
+    return {**written, "spec": {**spec, "template": {**template, "metadata": metadata}}}

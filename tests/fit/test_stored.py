@@ -388,6 +388,21 @@ def test_pods_that_have_succeeded_are_not_made_again(
     )
 
 
+@pytest.mark.parametrize("by_name", [True, False])
+def test_labels_that_the_server_gave_a_job_are_no_error(tmp_path: Path, by_name: bool) -> None:
+    """A stored Job has a selector and labels that no manifest of a new one may have."""
+    stored = job(2, 2)
+    stored["spec"]["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": "o"}}
+    stored["spec"]["template"]["metadata"] = {"labels": {"controller-uid": "o", "batch.kubernetes.io/job-name": "web"}}
+    write_cluster(tmp_path / "cluster.json", [CLASS, *node("a", 2), template(1), stored])
+    (tmp_path / "job.json").write_text(json.dumps(stored))
+    what = ("job/web",) if by_name else ("-f", str(tmp_path / "job.json"))
+    where = ("--snapshot", str(tmp_path / "cluster.json"), "--kubernetes-version", "1.36")
+    code, out, errors = ran("fit", *what, *where)
+    assert code == 0, (out, errors)
+    assert "Both pods of Job default/web fit" in out
+
+
 @pytest.mark.parametrize("pods_asked", [1, 2])
 @pytest.mark.parametrize(("condition", "words"), [("Complete", "is complete"), ("Failed", "has failed")])
 def test_a_job_that_is_over_makes_no_pod(tmp_path: Path, condition: str, words: str, pods_asked: int) -> None:

@@ -27,6 +27,7 @@ from kubectl_dra.admission.server.names import (
     unsupported,
 )
 from kubectl_dra.admission.server.pods import check_template
+from kubectl_dra.admission.server.rollout_strategy import check_strategy
 from kubectl_dra.admission.server.selectors import RULE, check_label_selector, is_empty, matches
 from kubectl_dra.api.schema import FieldPath
 
@@ -65,6 +66,7 @@ def check_replicated(workload: Mapping[str, Any], context: ServerContext) -> Vio
     selector, template = spec.get("selector"), struct(spec, "template")
     if kind == "Deployment":
         yield from _check_deadline(spec)
+    yield from check_strategy(spec, kind)
     if kind == "StatefulSet" and text(spec, "serviceName"):
         yield from check_format(text(spec, "serviceName"), (*_SPEC, "serviceName"), "service-name", label_problems)
     at = (*_SPEC, "selector")

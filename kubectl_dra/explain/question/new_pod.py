@@ -100,6 +100,11 @@ def _invalid(
         message = f"{since} {concerned.kind} in {written['apiVersion']}"
         yield VersionNotServed(concerned, "apiVersion", message, instead)
         return
+    if concerned.kind == "Job":
+        from kubectl_dra.cluster.applied_template import without_generated
+
+        stored = snapshot.stored.get(("batch", "Job", concerned.namespace, concerned.name))
+        written = without_generated(written, stored) if stored is not None else written
     labels = {name: meta.labels for name, meta in snapshot.namespaces.items()}
     verdict = check(written, release=settings.scheduler.release, features=settings.scheduler.gates, namespaces=labels)
     for violation in verdict.violations if verdict is not None else ():
