@@ -19,7 +19,8 @@ pytestmark = pytest.mark.xdist_group("packaging")
 EXAMPLES = ROOT / "examples" / "ci"
 ANNOTATION = (
     "::error file=manifests/bad.yaml,line=11,endLine=11,col=13,endColumn=28,title=DRA101 unknown-field::"
-    "ResourceClaimTemplate large-gpu: there is no field 'deviceClassNmae' here; did you mean 'deviceClassName'?"
+    "ResourceClaimTemplate large-gpu: spec.spec.devices.requests[0].exactly.deviceClassNmae: "
+    "there is no field 'deviceClassNmae' here; did you mean 'deviceClassName'?"
 )
 POD = """\
 apiVersion: v1
