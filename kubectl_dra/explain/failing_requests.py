@@ -110,15 +110,26 @@ def _of_request(analysis: Analysis, what_if: WhatIf, group: Sequence[Located]) -
     """The causes of the nearest alternative: a line to edit is nearer than any other change, then who gets furthest."""
     candidates = [(_reach(located), _of_alternative(analysis, what_if, located, group)) for located in group]
 
+    # Who asks for fewer devices gives something up: another alternative may only wait for devices that others hold.
+    waits = any(findings[0].kind.held for _, findings in candidates)
+
     def distance(candidate: tuple[int, list[Finding]]) -> tuple[object, ...]:
         reach, findings = candidate
-        remedy = findings[0].remedy
-        # Who asks for fewer devices gives something up.
-        gives_up = remedy is not None and any(isinstance(change, LowerCount) for change in remedy.made)
-        edits = remedy is not None and remedy.proof is not None and remedy.price <= Price.EDIT and not gives_up
-        return not edits, -reach, findings[0].proof is None, findings[0].cost
+        edited = _is_edited(findings) and not (waits and _asks_for_fewer(findings))
+        return not edited, -reach, findings[0].proof is None, findings[0].cost
 
     return min(candidates, key=distance)[1]
+
+
+def _is_edited(findings: Sequence[Finding]) -> bool:
+    """Whether editing a line is a proved fix of the first cause."""
+    remedy = findings[0].remedy
+    return remedy is not None and remedy.proof is not None and remedy.price <= Price.EDIT
+
+
+def _asks_for_fewer(findings: Sequence[Finding]) -> bool:
+    remedy = findings[0].remedy
+    return remedy is not None and any(isinstance(change, LowerCount) for change in remedy.made)
 
 
 def _of_alternative(analysis: Analysis, what_if: WhatIf, furthest: Located, group: Sequence[Located]) -> list[Finding]:
