@@ -24,6 +24,7 @@ from kubectl_dra.explain.question.asked_labels import AskedLabel
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE
 from kubectl_dra.explain.question.with_node_flag import Addition
+from kubectl_dra.explain.rivals import with_rivals
 from kubectl_dra.explain.settings import Settings
 
 _OF_A_NODE: Final = frozenset((Family.REQUEST, Family.POOLS, Family.DEVICES, Family.NODE_FILTERS))
@@ -113,7 +114,8 @@ def with_new_nodes(diagnosis: Diagnosis, question: Question, snapshot: Snapshot,
     if settings.added.issuperset(diagnosis.fitting):
         return _resting_on_them(diagnosis, question, snapshot, settings)
     if all(change.kind == WITH_NODE for change in diagnosis.supposed):
-        before = diagnose(question, snapshot.real, _without_them(settings))
+        without = _without_them(settings)
+        before = with_rivals(diagnose(question, snapshot.real, without), question, snapshot.real, without)
         if before.verdict is Verdict.SCHEDULABLE and not (before.not_starting or before.refused):
             there = tuple(name for name in diagnosis.fitting if name not in settings.added)
             return replace(diagnosis, fits_already=before.fitting or there)

@@ -26,6 +26,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis, Finding, NodeDevices
 from kubectl_dra.explain.pending_alike import pods_waiting
 from kubectl_dra.explain.phrase import Phrase, by_key, say
 from kubectl_dra.explain.question.resolve import Question, about_pod
+from kubectl_dra.explain.question.what_if_flag import WITH_NODE
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.remedies.proof import Beside, Proof
@@ -254,24 +255,27 @@ def with_rivals(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, se
     """The diagnosis of a pod that would fit, or would with a fix, with other pending pods that want the same devices.
 
     It is undetermined where they may come first and leave none. Pods of a group are placed together, and what is only
-    supposed, or about one node, is answered for the pod alone.
+    supposed, or about one node, is answered for the pod alone; but the others compete for new nodes as well.
     """
     pod = question.pod
-    asked_alone = diagnosis.supposed or settings.node or not question.exists
+    changed = any(change.kind != WITH_NODE for change in diagnosis.supposed)
+    asked_alone = changed or settings.node or not question.exists
     if pod is None or asked_alone or pod.pod_group or pod.spec.workload_ref is not None:
         return diagnosis
     if diagnosis.verdict is Verdict.UNSCHEDULABLE:
-        return _with_rivals_of_fixes(diagnosis, pod, snapshot, settings)
+        return diagnosis if diagnosis.supposed else _with_rivals_of_fixes(diagnosis, pod, snapshot, settings)
     if diagnosis.verdict is not Verdict.SCHEDULABLE or not diagnosis.placements:
         return diagnosis
     rivals = Queue(snapshot, settings).rivals(question, diagnosis)
     if rivals is None:
         return diagnosis
-    note = _told(pod, rivals)
+    note = _told(pod, rivals, len(diagnosis.supposed))
     if rivals.left is Left.YES:
         return replace(diagnosis, notes=(*diagnosis.notes, note))
     notes = (note, *diagnosis.notes)
-    return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=(note,), notes=notes, choice=None)
+    return replace(
+        diagnosis, verdict=Verdict.UNDETERMINED, unclear=(note,), notes=notes, choice=None, provided="", fits_already=()
+    )
 
 
 def _with_rivals_of_fixes(diagnosis: Diagnosis, pod: Pod, snapshot: Snapshot, settings: Settings) -> Diagnosis:
@@ -318,8 +322,8 @@ _ENDS: Final = {
 }
 
 
-def _told(pod: Pod, rivals: Rivals) -> Phrase:
-    """Note on the rivals, and what follows."""
+def _told(pod: Pod, rivals: Rivals, supposed: int) -> Phrase:
+    """Note on the rivals, and what follows; so many changes are ``supposed`` where it fits."""
     count = len(rivals.before) + len(rivals.after)
     if rivals.left is Left.YES:
         text = "{count:other pending pod} {count:wants|want} the same devices, and {count:comes|come} after it"
@@ -333,5 +337,7 @@ def _told(pod: Pod, rivals: Rivals) -> Phrase:
     higher = any(other.priority > pod.priority for other in rivals.before)
     why = "by priority and time" if higher else "by time"
     first = "may come first" if rivals.tied else say("{before:comes|come} first", before=len(rivals.before))
-    text = "it fits now, but {names:some 3} {before:wants|want} the same devices and {first} ({why}): {ends}"
-    return say(text, names=names, before=len(rivals.before), first=first, why=why, ends=_ENDS[rivals.left])
+    changes = "this change" if supposed == 1 else "these changes"
+    fits = f"it would fit with {changes}" if supposed else "it fits now"
+    text = "{fits}, but {names:some 3} {before:wants|want} the same devices and {first} ({why}): {ends}"
+    return say(text, fits=fits, names=names, before=len(rivals.before), first=first, why=why, ends=_ENDS[rivals.left])

@@ -268,3 +268,24 @@ def test_a_new_node_may_serve_others_first(tmp_path: Path) -> None:
     _, found = _explain(tmp_path, _world([1], pods, _held_by("holds")), "pod/asks")
     (new,) = [way for way in found["fixes"] if way["changes"][0]["kind"] == "add-node"]
     assert new["proof"]["rivals"] == [{"namespace": "default", "name": "other"}]
+
+
+def test_others_compete_for_a_new_node(tmp_path: Path) -> None:
+    pods = [Waiting("a", 9, priority=1000), Waiting("b"), Waiting("own", 5)]
+    objects = _world([1], [Waiting("h"), *pods], {"h": [{"driver": "d", "pool": "n0", "device": "g0"}]})
+    assert [_explain(tmp_path, objects, "pod/own", "--with-node", f"n0,count={count}")[0] for count in (1, 2, 3)] == [
+        3,
+        3,
+        0,
+    ]
+    _, found = _explain(tmp_path, objects, "pod/own", "--with-node", "n0")
+    told = "it would fit with this change, but default/a, default/b want the same devices and come first (by priority"
+    assert told in found["answer"]
+    assert _explain(tmp_path, objects, "pod/a", "--with-node", "n0")[0] == 0
+
+
+def test_a_new_node_helps_where_others_take_what_is_there(tmp_path: Path) -> None:
+    objects = _world([1], [Waiting("a"), Waiting("own", 5)], {})
+    assert _explain(tmp_path, objects, "pod/own")[0] == 3
+    code, found = _explain(tmp_path, objects, "pod/own", "--with-node", "n0")
+    assert code == 0 and "could be scheduled with this change" in found["answer"]

@@ -39,8 +39,8 @@ LABEL: Final = "label:"
 """Prefix of a node's label where it is typed."""
 INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 _NAME: Final = "new-node"
-_ROOM: Final = {"cpu": "1000", "memory": "100Ti", "ephemeral-storage": "1000Ti", "pods": "110"}
-"""More than pods ask for: of a node in words, only the devices are known."""
+_ROOM: Final = {"cpu": "1G", "memory": "1Ei", "ephemeral-storage": "1Ei", "pods": "110"}
+"""More than any number of pods asks for: of a node in words, only the devices are known."""
 ARCH: Final = "kubernetes.io/arch"
 _OS: Final = "kubernetes.io/os"
 _BETA: Final = "beta."
