@@ -516,6 +516,15 @@ def test_a_new_node_has_room_for_all_pods_that_it_gets(tmp_path: Path) -> None:
     assert " and each has room for 4 pods (cpu 307) and no taint; with " in report["newNodes"]["text"]
 
 
+@pytest.mark.parametrize(("cpu", "memory"), [("100", ""), ("500", ""), ("1M", "1Pi")])
+def test_the_room_of_a_node_in_words_has_no_bound(tmp_path: Path, cpu: str, memory: str) -> None:
+    made = deployment(16, cpu=cpu)
+    if memory:
+        made["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["memory"] = memory
+    code, report = fitted(tmp_path, node("cpu"), [template(), made], "--with-node", "16xL4")
+    assert (code, report["newNodes"]["number"]) == (0, 1)
+
+
 @pytest.mark.parametrize("words", ["8xL4", "gpu"])
 @pytest.mark.parametrize(
     ("more", "what"),
