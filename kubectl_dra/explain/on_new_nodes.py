@@ -8,22 +8,28 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import devices_of
+from kubectl_dra.api.pod_resources import pod_requests
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.errors import DraError
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.cause_kinds import CauseKind, Family
+from kubectl_dra.explain.causes.devices_take_of_node import IN_USE
 from kubectl_dra.explain.causes.driver_unhealthy import UNHEALTHY
+from kubectl_dra.explain.causes.extended_resources import GATE_OFF, UNBACKED
+from kubectl_dra.explain.causes.node_filters import VOLUME_IN_USE
 from kubectl_dra.explain.causes.scale_up import NO_SCALE_UP
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.new_node_conditions import PUBLISHES_NOTHING, broken_everywhere, conditions, unknown_labels
 from kubectl_dra.explain.not_starting import NotStarting
-from kubectl_dra.explain.outcomes import NoHelp
+from kubectl_dra.explain.outcomes import NewNodesNoMatter, NoHelp
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, nodes_named, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.asked_labels import AskedLabel
+from kubectl_dra.explain.question.new_nodes import FLAG
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE
-from kubectl_dra.explain.question.with_node_flag import Addition
+from kubectl_dra.explain.question.with_node_flag import Addition, new_additions, with_nodes
 from kubectl_dra.explain.rivals import with_rivals
 from kubectl_dra.explain.settings import Settings
 
@@ -95,7 +101,7 @@ def with_new_nodes(diagnosis: Diagnosis, question: Question, snapshot: Snapshot,
     if not any(change.kind == WITH_NODE for change in diagnosis.supposed):
         return diagnosis
     if question.pod is not None and question.pod.node_name:
-        note = "a new node changes nothing: the pod has its node"
+        note = NewNodesNoMatter("a new node changes nothing: the pod has its node")
         return replace(diagnosis, notes=(note, *diagnosis.notes))
     if settings.node:
         rests = diagnosis.verdict is Verdict.SCHEDULABLE and settings.node in settings.added
@@ -104,7 +110,7 @@ def with_new_nodes(diagnosis: Diagnosis, question: Question, snapshot: Snapshot,
         refused = _refusal(diagnosis, question, snapshot, settings)
         if diagnosis.nodes:
             return refused
-        note = "a new node changes nothing: no node is looked at before that is mended"
+        note = NewNodesNoMatter(_before_nodes(diagnosis, question, snapshot, settings))
         return replace(refused, notes=(note, *refused.notes))
     # What was asked about comes first.
     placements = sorted(diagnosis.placements, key=lambda place: place.node not in settings.added)
@@ -122,6 +128,37 @@ def with_new_nodes(diagnosis: Diagnosis, question: Question, snapshot: Snapshot,
     return diagnosis
 
 
+def _before_nodes(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, settings: Settings) -> Words:
+    """What is to be said of new nodes where no node is looked at."""
+    unserved = {
+        str(dict(finding.summary.values)["resource"])
+        for finding in diagnosis.findings
+        if finding.kind in (UNBACKED, GATE_OFF) and isinstance(finding.summary, Phrase)
+    }
+    if not unserved:
+        return "a new node changes nothing: no node is looked at before that is mended"
+    count, nodes, resources = len(settings.added), nodes_named(sorted(settings.added)), sorted(unserved)
+    text = "{nodes:some 2} {count:has|have} no {resources:some}"
+    none = say(text, nodes=nodes, count=count, resources=resources)
+    typed = f"{resources[0]}={pod_requests(question.pod)[resources[0]]}" if question.pod is not None else ""
+    if len(unserved) > 1 or not _fits_on(typed, question, snapshot.real, _without_them(settings)):
+        return say("{none} either", none=none)
+    return say("{none}; a node that has it would do: {flag} {typed}", none=none, flag=FLAG, typed=typed)
+
+
+def _fits_on(typed: str, question: Question, snapshot: Snapshot, settings: Settings) -> bool:
+    """Whether the pod fits with new nodes as the flag would describe them."""
+    try:
+        added = new_additions([typed], [question], snapshot, settings.scheduler)
+    except DraError:
+        return False
+    after = with_nodes(snapshot, added, settings.scheduler)
+    names = frozenset(after.nodes.keys() - snapshot.nodes.keys())
+    return diagnose(question, after, replace(settings, new_nodes=tuple(added), added=names)).verdict is (
+        Verdict.SCHEDULABLE
+    )
+
+
 def _without_them(settings: Settings) -> Settings:
     return replace(settings, new_nodes=(), added=frozenset())
 
@@ -134,6 +171,9 @@ def _refusal(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, setti
     barred = kept_off(diagnosis, settings.added)
     if there is not None and not barred and (open_pools := _open_pools(settings.new_nodes, there.kind)):
         return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=open_pools)
+    if first is not None and (first.kind is IN_USE or (first.kind is VOLUME_IN_USE and _all_barred(diagnosis, barred))):
+        notes = (note for note in diagnosis.notes if not isinstance(note, NoHelp))
+        return replace(diagnosis, notes=(NewNodesNoMatter("no new node helps: that is so on whatever node"), *notes))
     if first is not None and alone.verdict is Verdict.SCHEDULABLE:
         text = "{nodes:some 2} would take the pod if there were no others"
         on_new = say(text, nodes=nodes_named(sorted(settings.added)))

@@ -96,6 +96,13 @@ class AutoscalerView(Statement, frozen=True):
     view: Words
 
 
+class NewNodesNoMatter(Statement, frozen=True):
+    """That nodes that are only supposed change nothing, and why. It answers what was asked, so that it is never cut."""
+
+    TEXT = "{why}"
+    why: Words
+
+
 def no_help(analysis: Analysis, groups: Sequence[NodeGroup]) -> Iterator[NoHelp]:
     """Why new nodes that are only supposed do not take the pod; nothing of one that has its node and its devices."""
     for group in groups if analysis.outlook is not Outlook.PLACED else ():

@@ -15,7 +15,7 @@ from kubectl_dra.explain.assumptions import RequestOfContainer
 from kubectl_dra.explain.cause_kinds import NextStep
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, NodeGroup, Remedy, RemedyPlan, SecondOpinion, Trace
 from kubectl_dra.explain.next_step import OUR_PAGE
-from kubectl_dra.explain.outcomes import AutoscalerView
+from kubectl_dra.explain.outcomes import AutoscalerView, NewNodesNoMatter
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
 from kubectl_dra.explain.remedies.change import DropConstraint, RequestChange
@@ -397,6 +397,7 @@ def _notes(diagnosis: Diagnosis, more: Sequence[Words], invocation: Invocation) 
     # What keeps a pod has a name of its own in brief text.
     named = diagnosis.verdict is Verdict.UNSCHEDULABLE
     names = {written(note) for note in diagnosis.notes if isinstance(note, RequestOfContainer)} if named else set()
+    answering = {written(note) for note in diagnosis.notes if isinstance(note, NewNodesNoMatter)}
     names |= typed | {
         text for note in diagnosis.notes if isinstance(note, AutoscalerView) and len(text := written(note)) > MAX_VIEW
     }
@@ -406,7 +407,7 @@ def _notes(diagnosis: Diagnosis, more: Sequence[Words], invocation: Invocation) 
             # What was typed is repeated; nothing else is as long.
             text = f"{text[:MAX_NOTE]}… (all of it with -o json)"
         if text not in said:
-            rank = None if text in names else next(ranks, None)
+            rank = 0 if text in answering else None if text in names else next(ranks, None)
             if text is everywhere and rank:
                 rank = max(rank, _BRIEF_ASSUMED)
             brief = Brief(rank, spans=(Marked("Note", WordMark.STRONG), f": {text}"), is_note=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Ran
-from tests.cli.test_explain_with_node import FULL, JSON, asked, notes, nvidia, pending
+from tests.cli.test_explain_with_node import FULL, JSON, asked, notes, nvidia, of_example, pending
 from tests.drivers.clusters import CRASHES, ENDED, plugin, status
 from tests.fit.worlds import CLASS, DRIVER, deployment, fitted, node, running, template, write_cluster
 
@@ -317,6 +317,39 @@ def test_where_no_node_is_missing_a_new_one_changes_nothing(dra: Dra, tmp_path: 
     found = asked(dra, tmp_path, [*node("gpu-0", 1), *pod], WITH, "gpu-0")
     assert "a new node changes nothing: " in notes(found)
     assert "a new node changes nothing" not in notes(asked(dra, tmp_path, [*FULL, *pending()], WITH, "gpu-0"))
+
+
+def test_a_new_node_that_lacks_a_resource_is_told_of_one_that_has_it(dra: Dra, tmp_path: Path) -> None:
+    cluster = [*nvidia(node("n1", 1)), *plugin_pod()]
+    cluster[-1]["spec"]["containers"][0]["resources"] = {"requests": {"nvidia.com/gpu": "2"}}
+    found = asked(dra, tmp_path, cluster, WITH, "n1,count=2")
+    told = "n1-more, n1-more-2 have no nvidia.com/gpu; a node that has it would do: --with-node nvidia.com/gpu=2"
+    assert told in notes(found) and "changes nothing" not in notes(found)
+    assert asked(dra, tmp_path, cluster, WITH, "nvidia.com/gpu=2")["verdict"] == "can-be-scheduled"
+    # Not where something else keeps the pod as well.
+    cluster[-1]["spec"]["schedulingGates"] = [{"name": "example.com/wait"}]
+    assert "would do" not in notes(asked(dra, tmp_path, cluster, WITH, "n1"))
+
+
+def test_no_new_node_helps_where_another_pod_uses_the_volume(dra: Dra, tmp_path: Path) -> None:
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    volume: JSON = {"kind": "PersistentVolumeClaim", "apiVersion": "v1"}
+    volume["metadata"] = {"name": "data", "namespace": "default", "uid": "u-data"}
+    volume["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
+    volume["spec"] = {"accessModes": ["ReadWriteOncePod"], "volumeName": "pv"}
+    there: JSON = {"kind": "PersistentVolume", "apiVersion": "v1", "metadata": {"name": "pv", "uid": "u-pv"}}
+    there["spec"] = {"accessModes": ["ReadWriteOncePod"], "capacity": {"storage": "1Gi"}, "csi": {"driver": "d"}}
+    there["spec"]["claimRef"] = {"namespace": "default", "name": "data", "uid": "u-data"}
+    cluster = [*node("n1", 2), volume, there, *running("other", "n1", volumes=volumes), *pending(volumes=volumes)]
+    found = asked(dra, tmp_path, cluster, WITH, "n1")
+    assert "if there were no others" not in found["answer"] and "(ReadWriteOncePod)" in found["answer"]
+    assert "no new node helps: that is so on whatever node" in notes(found)
+
+
+def test_that_a_new_node_changes_nothing_is_never_cut(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    ran = of_example(dra, "driver-gone-from-node", "pod/rollout-3", "-n", "ml", WITH, "h100-2")
+    assert "Note: a new node changes nothing: the pod has its node" in ran.out
 
 
 @pytest.mark.parametrize(
