@@ -41,6 +41,10 @@ INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 _NAME: Final = "new-node"
 _ROOM: Final = {"cpu": "1G", "memory": "1Ei", "ephemeral-storage": "1Ei", "pods": "110"}
 """More than any number of pods asks for: of a node in words, only the devices are known."""
+_OF_SYSTEM: Final = {"cpu": Quantity.parse("60m"), "memory": Quantity.parse("100Mi")}
+"""What the system of a machine takes at least: EKS, GKE and AKS reserve this of the first CPU, and the kubelet ends pods
+where less memory is left (evictionHard). So no machine has all of its size for pods.
+"""
 ARCH: Final = "kubernetes.io/arch"
 _OS: Final = "kubernetes.io/os"
 _BETA: Final = "beta."
@@ -226,10 +230,16 @@ def _node(
     meta = ObjectMeta(name=name, labels=labels)
     allocatable: dict[str, str | int | float] = {
         **_ROOM,
-        **(machine_types()[machine].room if machine else {}),
+        **(_allocatable(machine_types()[machine]) if machine else {}),
         **offered,
     }
     return NodeCopy("", 0, Node(meta, status=NodeStatus(allocatable=allocatable)), slices=(slice_,))
+
+
+def _allocatable(machine: MachineType) -> dict[str, str]:
+    """The most that a machine has for pods."""
+    whole = {name: Quantity.parse(size) for name, size in machine.room.items()}
+    return {name: str(size - _OF_SYSTEM[name] if name in _OF_SYSTEM else size) for name, size in whole.items()}
 
 
 def _driver(described: Described, snapshot: Snapshot) -> Driver:
