@@ -172,8 +172,8 @@ def _refusal(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, setti
     if there is not None and not barred and (open_pools := _open_pools(settings.new_nodes, there.kind)):
         return replace(diagnosis, verdict=Verdict.UNDETERMINED, unclear=open_pools)
     if first is not None and (first.kind is IN_USE or (first.kind is VOLUME_IN_USE and _all_barred(diagnosis, barred))):
-        notes = (note for note in diagnosis.notes if not isinstance(note, NoHelp))
-        return replace(diagnosis, notes=(NewNodesNoMatter("no new node helps: that is so on whatever node"), *notes))
+        others = (note for note in diagnosis.notes if not isinstance(note, NoHelp))
+        return replace(diagnosis, notes=(NewNodesNoMatter("no new node helps: that is so on whatever node"), *others))
     if first is not None and alone.verdict is Verdict.SCHEDULABLE:
         text = "{nodes:some 2} would take the pod if there were no others"
         on_new = say(text, nodes=nodes_named(sorted(settings.added)))

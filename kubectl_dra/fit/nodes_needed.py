@@ -12,6 +12,7 @@ from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.errors import FlagValueError
 from kubectl_dra.explain.cause_kinds import Family
 from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.new_node_conditions import unknown_labels
 from kubectl_dra.explain.on_new_nodes import kept_off
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.new_nodes import FLAG, MOST
@@ -119,7 +120,8 @@ def fit_with_nodes(
     idle = any(workload.begin.lost for fit_answer in (answer, *tried.values()) for workload in fit_answer.workloads)
     known = (searched[0].new.text, number, _placed(answer), pods, max(fewer, default=None), found.most)
     provided = supposed_of(answer.workloads, added, there, each="each" if len(added) == 1 else "")
-    needed = NodesNeeded(*known, idle, provided=provided, ended=found.ended)
+    domains = tuple(label for label in unknown_labels(searched) if label.wanted is None) if number else ()
+    needed = NodesNeeded(*known, idle, provided=provided, ended=found.ended, domains=domains)
     if answer.first and needed.enough:
         after = _smallest(lambda count: attempt(count, after_others), number)
         enough = _fits(after_others[after.number])

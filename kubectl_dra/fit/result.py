@@ -12,6 +12,7 @@ from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.diagnosis import Diagnosis, RemedyPlan
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import Words
+from kubectl_dra.explain.question.asked_labels import AskedLabel
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.fit.job_progress import JobProgress
@@ -203,6 +204,7 @@ class NodesNeeded(Struct, frozen=True):
     tried. ``idle``: with some number, pods have a node where they do not start. ``others`` are pods that wait already,
     each as ``namespace/name``; ``after`` is the number where they are placed first; None where none that was tried
     is enough. ``provided`` is what is supposed of each node. ``ended``: more nodes would help, but were not tried.
+    ``domains`` are labels of which nobody knows the value and on which the number depends.
     """
 
     nodes: str
@@ -216,6 +218,7 @@ class NodesNeeded(Struct, frozen=True):
     after: int | None = None
     provided: Words = ""
     ended: bool = False
+    domains: tuple[AskedLabel, ...] = ()
 
     @property
     def enough(self) -> bool:

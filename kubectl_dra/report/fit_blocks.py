@@ -37,13 +37,12 @@ from kubectl_dra.report.fit_words import (
     is_open,
     making_it,
     missing,
-    needed,
     places,
-    supposing,
     tried,
     with_node,
     without,
 )
+from kubectl_dra.report.new_nodes_words import in_domain, needed, supposing
 from kubectl_dra.report.phrases import MAX_VIEW, assumed, commands_of, names_of_devices, sentences, written
 from kubectl_dra.text import amount, some
 
@@ -76,7 +75,7 @@ def write_fit(
 
     out = Painter(color=color)
     write_blocks(out, missing(answer.missing_namespaces, invocation.where))
-    write_blocks(out, list(_new_nodes(answer)))
+    write_blocks(out, list(_new_nodes(answer, invocation)))
     told: set[str] = set()
     for workload in answer.workloads:
         # What a note says of the workload comes before a question with one more node.
@@ -146,7 +145,7 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
         tag("header", tag("h1", "What fits")),
         *blocks_html(missing(answer.missing_namespaces, invocation.where), 2),
     ]
-    parts += blocks_html(list(_new_nodes(answer)), 2)
+    parts += blocks_html(list(_new_nodes(answer, invocation)), 2)
     for workload in answer.workloads:
         first, *blocks = blocks_of(workload, invocation)
         parts.append(tag("section", tag("h2", workload.workload.title), *blocks_html([first], 2)))
@@ -159,12 +158,14 @@ def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> st
     return page("What fits", parts, origin)
 
 
-def _new_nodes(answer: FitAnswer) -> Iterator[Block]:
+def _new_nodes(answer: FitAnswer, invocation: Invocation) -> Iterator[Block]:
     """The new nodes that are supposed, how many others it takes, and why they take no pod."""
     if answer.given:
         yield prose(f"{supposing(answer.given)}:")
     if answer.needed is not None and not is_open(answer):
         yield prose(f"{needed(answer.needed)}.")
+        if exact := in_domain(answer.needed, invocation):
+            yield shell((exact,), invocation.where)
     if answer.unhelpful:
         yield prose(f"A new node takes none of the pods: {written(answer.unhelpful)}.")
 

@@ -24,9 +24,7 @@ from kubectl_dra.report.fit_words import (
     is_open,
     making_it,
     maybe,
-    needed,
     places,
-    supposing,
     with_node,
 )
 from kubectl_dra.report.json_shapes import (
@@ -39,6 +37,7 @@ from kubectl_dra.report.json_shapes import (
     owner_json,
     refusal_json,
 )
+from kubectl_dra.report.new_nodes_words import needed, supposing
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import commands_json, notes_json, unread_json
 
@@ -46,6 +45,8 @@ from kubectl_dra.report.remedy_json import commands_json, notes_json, unread_jso
 def to_json(answer: FitAnswer, invocation: Invocation) -> dict[str, Any]:
     """A FitReport, whose commands ask the cluster of the invocation."""
     where = invocation.where
+    # No number means anything where it depends on what is not known.
+    counted = answer.needed if answer.needed is not None and not (is_open(answer) or answer.needed.domains) else None
     creating = commands_json(*map(creating_namespace, answer.missing_namespaces), where=where)
     return {
         "schemaVersion": SCHEMA_VERSION,
@@ -59,7 +60,7 @@ def to_json(answer: FitAnswer, invocation: Invocation) -> dict[str, Any]:
         **({"commands": creating} if creating else {}),
         "items": [_workload(workload, invocation) for workload in answer.workloads],
         **({"givenNodes": _given(answer.given)} if answer.given else {}),
-        **({"newNodes": _needed(answer.needed)} if answer.needed is not None and not is_open(answer) else {}),
+        **({"newNodes": _needed(counted)} if counted is not None else {}),
         **({"newNodesRefuse": written(answer.unhelpful)} if answer.unhelpful else {}),
         "otherPodsWaiting": answer.waiting,
         **notes_json([note for note in (*answer.notes, *answer.views, answer.other_nodes) if note], where),

@@ -26,7 +26,6 @@ from kubectl_dra.fit.result import (
     FitAnswer,
     FormerPods,
     More,
-    NodesNeeded,
     OneMoreNode,
     WorkloadFit,
 )
@@ -278,48 +277,6 @@ def _idle(workload: WorkloadFit) -> str:
         return f", but {does}: {written(refused(begin.refused))}"
     goes, does = ("goes", "it does") if one else ("go", "they do")
     return f", but {who} of {whose} {goes} to {_broken(begin)}, where {does} not start: {written(begin.nodes[0].why)}"
-
-
-def supposing(given: Mapping[str, int]) -> str:
-    """The new nodes with which an answer is, each with their number."""
-    nodes = (f"{amount(number, 'new node')} ({typed})" for typed, number in given.items())
-    return f"With {join(nodes)}"
-
-
-def needed(needed: NodesNeeded) -> str:
-    """Number of new nodes that it takes, in one sentence."""
-    which, number = f"({needed.nodes})", amount(needed.number, "new node")
-    fewer, fits = "", "fit and start" if needed.idle else "fit"
-    if needed.fewer is not None:
-        count, placed = needed.fewer
-        does = f"{placed or 'none'} of {amount(needed.pods, 'pod')}" if needed.pods > 1 else "the pod does not"
-        fewer = f"; with {count or 'none'}, {does} {fits}"
-    if needed.enough:
-        provided = f", if {written(needed.provided)}" if needed.provided else ""
-        takes = f"It takes {number} {which}{provided}{fewer}" if needed.number else f"No new node {which} is needed"
-        return takes + _after_others(needed)
-    if not needed.number:
-        return f"New nodes {which} do not help: {_tried(needed)}"
-    fit = f"{needed.placed:,} of {amount(needed.pods, 'pod')}"
-    if needed.ended:
-        return f"With {number} {which} {fit} {fits}; each more helps, but no more are tried"
-    return f"With {number} {which} {fit} {fits}, and more do not help: {_tried(needed)}"
-
-
-def _after_others(needed: NodesNeeded) -> str:
-    """Number of new nodes if waiting pods are placed first; empty where there are none."""
-    if not needed.others:
-        return ""
-    one = len(needed.others) == 1
-    who = f"pod {needed.others[0]}" if one else f"pods {some(needed.others, 2)}"
-    if needed.after == needed.number:
-        return f". The same if {who}, which {'waits' if one else 'wait'} already, {'is' if one else 'are'} placed first"
-    takes = f"it takes {needed.after:,}" if needed.after is not None else f"not all of them fit: {_tried(needed)}"
-    return f". If {who}, which {'waits' if one else 'wait'} already, {'is' if one else 'are'} placed first, {takes}"
-
-
-def _tried(needed: NodesNeeded) -> str:
-    return f"up to {needed.most:,} were tried"
 
 
 def tried(changes: Mapping[ChangeSort, int], but: str) -> str:

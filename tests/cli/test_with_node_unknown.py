@@ -128,6 +128,21 @@ def test_a_domain_that_nobody_knows_leaves_fit_open(dra: Dra, tmp_path: Path, sp
     assert code == (0 if spec == spread() else 1)
 
 
+def test_no_number_rests_on_a_domain_that_nobody_knows(dra: Dra, tmp_path: Path) -> None:
+    """How many it takes is told once the zone is said, by a command with one of the cluster."""
+    cluster = nvidia([*node("a", zone="z1"), *node("b", zone="z2")])
+    _, report = fitted(tmp_path, cluster, [template(), deployment(2, **spread())], WITH, "p5.48xlarge")
+    assert "newNodes" not in report
+    files = ("-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    told = " ".join(dra("fit", *files, WITH, "p5.48xlarge").out.split())
+    depends = f"depends on label {ZONE} of each, which is not known; those here have z1, z2. $ kubectl dra fit"
+    assert depends in told and f"{WITH} p5.48xlarge,label:{ZONE}=z1 " in told and "It takes" not in told
+    # Of nodes without zones there is none to propose.
+    fitted(tmp_path, nvidia(node("a")), [template(), deployment(2, **spread())], WITH, "p5.48xlarge")
+    told = " ".join(dra("fit", *files, WITH, "p5.48xlarge").out.split())
+    assert "of each, which is not known. Both" in told and f"label:{ZONE}=z" not in told
+
+
 def test_a_domain_is_no_matter_where_no_pod_is_meant(dra: Dra, tmp_path: Path) -> None:
     (other,) = running("other", "cpu")
     for labels, verdict in (({"app": "web"}, OPEN), ({"app": "db"}, YES)):

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from kubectl_dra.fit.result import NodesNeeded
-from kubectl_dra.report.fit_words import needed
+from kubectl_dra.report.new_nodes_words import needed
 from tests.fit import worlds
 from tests.fit.worlds import DRIVER, JSON, SCHEMA, deployment, item, node, template
 from tests.ran import ran

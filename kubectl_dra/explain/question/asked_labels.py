@@ -27,12 +27,14 @@ _LACKING = ("NotIn", "DoesNotExist")
 class AskedLabel(Struct, frozen=True):
     """A label that a pod asks for, with the ``value`` that a node is given to see what else it lacks.
 
-    ``wanted`` is the requirement that it meets; None where pods are placed by the domain that the label names.
+    ``wanted`` is the requirement that it meets; None where pods are placed by the domain that the label names, of which
+    the cluster has those that are ``there``.
     """
 
     key: str
     value: str
     wanted: Requirement | None = None
+    there: tuple[str, ...] = ()
 
     @property
     def said(self) -> str:
@@ -103,17 +105,22 @@ def asked_domains(pod: Pod, several: bool, name: str, state: ClusterState) -> It
 
     Anti-affinity is about a domain only where a pod that it means is there, or comes: ``several`` are placed.
     """
+
+    def of_domain(key: str, value: str) -> AskedLabel:
+        values = {node.node.labels.get(key, "") for node in state.nodes.values()} - {""}
+        return AskedLabel(key, value, there=tuple(sorted(values)))
+
     for term in required_affinity(pod, state):
         near = (node.node.labels.get(term.key) for node in state.nodes.values() if any(map(term.means, node.pods)))
-        yield AskedLabel(term.key, next(filter(None, near), name))
+        yield of_domain(term.key, next(filter(None, near), name))
     for constraint in constraints(pod, "DoNotSchedule", state):
-        yield AskedLabel(constraint.key, name)
+        yield of_domain(constraint.key, name)
     placed = list(chain.from_iterable(node.pods for node in state.nodes.values()))
     for term in required_anti_affinity(pod, state):
         if (several and term.means(pod)) or any(map(term.means, placed)):
-            yield AskedLabel(term.key, name)
+            yield of_domain(term.key, name)
     own = namespace_labels(pod, state)
     for other in placed:
         for theirs in other.required_anti_affinity:
             if is_about(theirs, other, pod, own):
-                yield AskedLabel(theirs.topology_key, name)
+                yield of_domain(theirs.topology_key, name)

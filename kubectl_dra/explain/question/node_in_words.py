@@ -42,8 +42,8 @@ _NAME: Final = "new-node"
 _ROOM: Final = {"cpu": "1G", "memory": "1Ei", "ephemeral-storage": "1Ei", "pods": "110"}
 """More than any number of pods asks for: of a node in words, only the devices are known."""
 _OF_SYSTEM: Final = {"cpu": Quantity.parse("60m"), "memory": Quantity.parse("100Mi")}
-"""What the system of a machine takes at least: EKS, GKE and AKS reserve this of the first CPU, and the kubelet ends pods
-where less memory is left (evictionHard). So no machine has all of its size for pods.
+"""What the system of a machine takes at least: EKS, GKE and AKS reserve as much of the first CPU, and the kubelet ends
+pods where less memory is left (evictionHard). So no machine has all of its size for pods.
 """
 ARCH: Final = "kubernetes.io/arch"
 _OS: Final = "kubernetes.io/os"
