@@ -556,3 +556,13 @@ def test_no_number_of_nodes_rests_on_what_was_not_read(tmp_path: Path, unseen: s
     code, out, errors = said(*asked, unseen=(unseen,))
     assert code in (2, 3) and "new node (n1)" not in (out + errors).lower(), out
     assert "New nodes" not in out, out
+
+
+@pytest.mark.parametrize("first", ["gpu", "8xL4"])
+@pytest.mark.parametrize(("typed", "meant"), [("cuont=2", "count=2"), ("lable:zone=c", "label:zone=c")])
+def test_a_misspelt_word_of_the_flag_is_corrected(tmp_path: Path, first: str, typed: str, meant: str) -> None:
+    words = f"{first},{typed}"
+    code, _, errors = said(tmp_path, node("gpu", 1), [template(), deployment(1)], "--with-node", words)
+    told = " ".join(errors.split())
+    assert code == 2 and f"(did you mean {meant.partition('=')[0]}?)" in told
+    assert f"--with-node {first},{meant} " in told

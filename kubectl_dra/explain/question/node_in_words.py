@@ -31,7 +31,7 @@ from kubectl_dra.explain.question.device_facts import (
     typed_value,
 )
 from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME
-from kubectl_dra.text import DOCS, nearest, some, whole_number
+from kubectl_dra.text import DOCS, edit_distance, nearest, some, whole_number
 
 MOST_DEVICES: Final = 128
 """What one ResourceSlice has at most."""
@@ -369,12 +369,19 @@ def unknown_name(
         return FlagValueError(f"{what} not said in words; {FILE} ({_PAGE} shows one)")
     known = tuple(dict.fromkeys(there)) or ((*driver.attributes, *driver.capacities) if driver is not None else ())
     other = driver.instead.get(name, "").partition(" ")[2] if driver is not None else ""
-    near = (other,) if other in known else nearest(name, known)
+    near = (other,) if other in known else nearest(name, known) or _of_flag(name)
     if driver is not None and near[:1] == (driver.product_attribute,):
         near = ("product",)
     hint = f" (did you mean {near[0]}?)" if near else f"; they have {some(known, 6)}" if known else ""
     instead = [("Write", described.written({near[0]: value}, without=name))] if near else []
     return FlagValueError(f"{whose} have no {name}{hint}", instead=instead)
+
+
+def _of_flag(name: str) -> tuple[str, ...]:
+    """What is misspelt of the flag itself, where a name is so."""
+    key, colon, rest = name.partition(":")
+    right = LABEL.removesuffix(":") if colon else "count"
+    return (f"{right}{colon}{rest}",) if edit_distance(key, right, 2) is not None else ()
 
 
 def amount(name: str, text: str) -> str:
