@@ -6,7 +6,7 @@ or since they were last tried in vain (PrioritySort, QueuedPodInfo.Timestamp).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
@@ -18,9 +18,10 @@ from kubectl_dra.api.claims import ResourceClaim, devices_of
 from kubectl_dra.api.pods import Pod, replaced_by
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cluster.cluster import Cluster, key_of
-from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.data.messages import AUTOSCALERS
 from kubectl_dra.exit_codes import Verdict
+from kubectl_dra.explain.analysis import as_created
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, NodeDevices
 from kubectl_dra.explain.pending_alike import pods_waiting
@@ -41,6 +42,8 @@ from kubectl_dra.scheduling.pre_enqueue import kept_out
 MAX_DEVICES: Final = 200
 """Of the devices that a pod may get, so many are compared with what pods of other classes ask for."""
 _SECONDS: Final = len("2006-01-02T15:04:05")
+_NOW: Final = "~"
+"""After every time that is written."""
 
 
 class Left(Enum):
@@ -71,9 +74,11 @@ class Rivals(NamedTuple):
 class Queue:
     """The pods that wait for devices in a cluster and that the scheduler tries."""
 
-    def __init__(self, snapshot: Snapshot, settings: Settings) -> None:
+    def __init__(self, snapshot: Snapshot, settings: Settings, created: Set[str] = frozenset()) -> None:
+        """``created`` are the keys of pods that are only made now."""
         self._snapshot = snapshot
         self._settings = settings
+        self._created = created
         self._shapes = Shapes(snapshot)
         self._known: dict[str, str] = {}
         self._last: dict[tuple[str, str], str] = {}
@@ -91,6 +96,8 @@ class Queue:
 
     def turn(self, pod: Pod) -> tuple[int, str]:
         """What a pod's place in the queue is told by. Pods with equal ones may be tried in any order."""
+        if pod.key in self._created:
+            return -pod.priority, _NOW
         tried = pod.condition("PodScheduled").last_transition_time
         last = self._last.get(key_of(pod), "")
         return -pod.priority, max(pod.metadata.creation_timestamp, tried, last)[:_SECONDS]
@@ -260,13 +267,42 @@ def with_rivals(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, se
     pod = question.pod
     changed = any(change.kind != WITH_NODE for change in diagnosis.supposed)
     asked_alone = changed or settings.node or not question.exists
-    if pod is None or asked_alone or pod.pod_group or pod.spec.workload_ref is not None:
+    if pod is None or asked_alone or _in_group(pod):
         return diagnosis
     if diagnosis.verdict is Verdict.UNSCHEDULABLE:
         return diagnosis if diagnosis.supposed else _with_rivals_of_fixes(diagnosis, pod, snapshot, settings)
+    return _judged(diagnosis, question, Queue(snapshot, settings))
+
+
+def with_rivals_of_new(
+    diagnosis: Diagnosis, question: Question, snapshot: Snapshot, settings: Settings, new: Iterable[Key]
+) -> Diagnosis:
+    """The same of a pod that would be created: those that wait already come first, unless it is more important.
+
+    It holds for what is supposed as well. ``new`` are the pods of its manifest, none of which waits already.
+    """
+    if question.exists or question.pod is None or settings.node or _in_group(question.pod):
+        return diagnosis
     if diagnosis.verdict is not Verdict.SCHEDULABLE or not diagnosis.placements:
         return diagnosis
-    rivals = Queue(snapshot, settings).rivals(question, diagnosis)
+    pods = [pod for key in new if (pod := snapshot.pods.get(key)) is not None]
+    pod, cluster = as_created(question, Cluster(snapshot).ending(pods))
+    assert pod is not None
+    there = cluster.editing(pod).snapshot
+    queue = Queue(there, settings, created=frozenset((pod.key,)))
+    return _judged(diagnosis, about_pod(pod, there, exists=True), queue)
+
+
+def _in_group(pod: Pod) -> bool:
+    return bool(pod.pod_group) or pod.spec.workload_ref is not None
+
+
+def _judged(diagnosis: Diagnosis, question: Question, queue: Queue) -> Diagnosis:
+    """The diagnosis of a pod that would fit, with what the pods of the queue leave for it."""
+    pod = question.pod
+    if pod is None or diagnosis.verdict is not Verdict.SCHEDULABLE or not diagnosis.placements:
+        return diagnosis
+    rivals = queue.rivals(question, diagnosis)
     if rivals is None:
         return diagnosis
     note = _told(pod, rivals, len(diagnosis.supposed))

@@ -79,8 +79,10 @@ def fit(
             snapshot = complete(factory.question, snapshot, settings)
     state = _state_for(snapshot, plans, settings.scheduler)
     priority = min((pod.priority for pod in _first_pods(plans)), default=0)
-    waiting = PodsWaiting.beside(every, priority, snapshot, settings) if options.changes else None
-    asked = waiting is not None and (options.others_first or not options.only_counts)
+    others_count = options.others_asked or options.others_first or not options.only_counts
+    wanted = options.changes or options.others_asked
+    waiting = PodsWaiting.beside(every, priority, snapshot, settings) if wanted else None
+    asked = waiting is not None and others_count
     first = waiting.placed_in(state) if waiting is not None and asked else ((), state)
     if options.others_first:
         state = _state_for(first[1].snapshot, plans, settings.scheduler)

@@ -29,7 +29,7 @@ class FitOptions(Struct, frozen=True):
 
     ``changes``: what makes room is looked for. ``only_counts``: it is not, and that the first pod of each role can be
     judged is known. ``others_first``: the other pods that wait for devices are placed before; ``others_apart``: what
-    comes of it then is asked separately, and no part of the answer.
+    comes of it then is asked separately, and no part of the answer; ``others_asked``: it is a part of it in any case.
     """
 
     replicas: int | None = None
@@ -38,6 +38,7 @@ class FitOptions(Struct, frozen=True):
     changes: bool = True
     others_first: bool = False
     others_apart: bool = False
+    others_asked: bool = False
 
 
 class FirstUnplaced(Struct, frozen=True):

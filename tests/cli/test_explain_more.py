@@ -88,7 +88,10 @@ def test_all_pods_of_a_workload_are_counted_in_a_changed_cluster(
     (tmp_path / "job.yaml").write_text(JOB)
     words = ("explain", "-f", str(tmp_path / "job.yaml"), "--snapshot", "cluster.yaml", "--what-if")
     ran = dra(*words, "free=research/scratch-gpu")
-    assert ran.code == 1 and ran.out.startswith("1 of 4 pods of Job inference/j fits.\n"), ran.out
+    assert ran.code == 1, ran.out
+    # A pod that waits may take what is supposed to be free.
+    first = "1 of 4 pods of Job inference/j fits; 0 to 1 pods have room, depending on whether pod inference/sdxl-"
+    assert " ".join(ran.out.split()).startswith(first), ran.out
     assert "kubectl dra fit" not in ran.out, "fit knows no --what-if"
     # All of them make a changed request.
     ran = dra(*words, "count=2")

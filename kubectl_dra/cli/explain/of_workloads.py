@@ -42,7 +42,7 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     if not manifest.pods:
         return Answers.of(claims_in_turn(posed, diagnoses, ask))
     diagnoses = [_noted(diagnosis, posed) for diagnosis in diagnoses]
-    alone = Answers.of(diagnoses)
+    alone = Answers.of(_after_those_that_wait(diagnoses, posed))
     pods = {_key(each): each.question.pod for each in posed if each.question.pod is not None}
     fitting = [each for each in diagnoses if (each.namespace, each.name) in pods and not each.exit_code]
     if not manifest.workloads and (len(manifest.pods) < 2 or not fitting):
@@ -59,6 +59,8 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     open_ = any(answer.verdict is Verdict.UNDETERMINED for answer in diagnoses)
     # That the first pod of each role can be judged is known, unless something else has to be.
     options = FitOptions(changes=False) if open_ else FitOptions(only_counts=True)
+    # New nodes are asked about for what they serve by themselves.
+    options = replace(options, others_asked=not posed[0].settings.added)
     fitted = _fitted(posed, manifest, options)
     if fitted is None:
         return alone
@@ -105,6 +107,8 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
             ]
             refused += map(_of_all, own if missing else ())
             case = _of(own[0], posed)
+            if workload.may_fit:
+                own = _after_those_that_wait(own, posed)
             for answer in _shown(workload, own, case):
                 # One that does not fit is looked at after those before it were placed.
                 beside = answer if workload.exists else beside_others(answer, case, workload, fit_answer, ask)
@@ -113,6 +117,18 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
                     beside = replace(beside, fits_already=())
                 shown.append(_of_all(beside))
     return Answers(shown, several, max(codes, default=0), fit_answer.missing_namespaces, refused)
+
+
+def _after_those_that_wait(diagnoses: Sequence[Diagnosis], posed: Sequence[Posed]) -> list[Diagnosis]:
+    """The diagnoses of pods that would be created, with what the pods that wait already leave for them."""
+    from kubectl_dra.explain.rivals import with_rivals_of_new
+
+    return [
+        with_rivals_of_new(diagnosis, case.question, case.snapshot, case.settings, case.new_pods)
+        if not case.settings.added
+        else diagnosis
+        for diagnosis, case in ((each, _of(each, posed)) for each in diagnoses)
+    ]
 
 
 def _bare_pod(workload: WorkloadPods) -> Pod | None:
@@ -224,7 +240,11 @@ def _shown(workload: WorkloadFit, own: Sequence[Diagnosis], posed: Posed) -> Seq
     """The diagnosis of the first pod that does not fit; of one that would be created, or runs, where all do."""
     if workload.stop is not None and workload.stop.diagnosis.exit_code:
         return (workload.stop.diagnosis,)
-    agreeing = [diagnosis for diagnosis in own if bool(diagnosis.exit_code) == bool(workload.verdict.exit_code)]
+    agreeing = [
+        diagnosis
+        for diagnosis in own
+        if bool(diagnosis.exit_code) == bool(workload.verdict.exit_code) or workload.may_fit
+    ]
     if workload.replaced and not workload.running and not workload.verdict.exit_code:
         # A node that a pod of the former template leaves is none that the pod gets beside it.
         given = {placed_pod.node for placed_pod in workload.placed_pods}

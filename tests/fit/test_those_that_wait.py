@@ -1,0 +1,80 @@
+"""``explain -f`` beside pods that wait already: what they may take is no yes, as for ``fit``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fit.test_agrees import supposing
+from tests.fit.worlds import JSON, claim, deployment, node, pod_spec, running, said, template
+
+UNDETERMINED = 3
+
+
+def waiting(name: str, gpus: int = 1) -> list[JSON]:
+    """A pod that wants devices by a claim of its own, and has no node."""
+    (pod,) = running(name, "")
+    pod["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": name}]
+    pod["metadata"]["creationTimestamp"] = "2026-11-29T00:00:00Z"
+    pod["status"] = {"phase": "Pending"}
+    return [pod, claim(name, gpus)]
+
+
+def pod(name: str = "mine", gpus: int = 1, **spec: str) -> JSON:
+    metadata = {"name": name, "namespace": "default"}
+    return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": {**pod_spec(gpus), **spec}}
+
+
+COMES_FIRST = "it fits now, but default/train wants the same devices and comes first (by time): nothing is left"
+
+
+@pytest.mark.parametrize("made", [pod(), deployment(1)], ids=["pod", "deployment"])
+def test_a_single_pod_comes_after_who_waits(tmp_path: Path, made: JSON) -> None:
+    cluster = [*node("n", 1), *waiting("train")]
+    code, text = supposing(tmp_path, cluster, [template(), made])
+    assert code == UNDETERMINED == said(tmp_path, cluster, [template(), made])[0], text
+    assert COMES_FIRST in text and "can be scheduled" not in text
+
+
+def test_who_waits_and_leaves_enough_changes_nothing(tmp_path: Path) -> None:
+    code, text = supposing(tmp_path, [*node("n", 2), *waiting("train")], [template(), pod()])
+    assert code == 0 and "Pod default/mine can be scheduled" in text and "enough is left" in text, text
+    code, text = supposing(tmp_path, [*node("n", 2), *waiting("train", 3)], [template(), pod()])
+    assert code == 0 and "Pod default/mine can be scheduled" in text, text
+
+
+def test_a_more_important_pod_comes_first(tmp_path: Path) -> None:
+    important = {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": "high"}}
+    cluster = [*node("n", 1), *waiting("train"), {**important, "value": 1000}]
+    code, text = supposing(tmp_path, cluster, [template(), pod(priorityClassName="high")])
+    assert code == 0 and "Pod default/mine can be scheduled" in text, text
+
+
+@pytest.mark.parametrize(("gpus", "fewest"), [(3, 2), (1, 0)])
+def test_a_workload_is_counted_after_who_waits(tmp_path: Path, gpus: int, fewest: int) -> None:
+    cluster, manifest = [*node("n", gpus), *waiting("train")], [template(), deployment(gpus, cpu="0")]
+    if gpus == 1:
+        manifest.append(pod("alone", gpus=0))
+    code, text = supposing(tmp_path, cluster, manifest)
+    assert code == UNDETERMINED == said(tmp_path, cluster, manifest)[0], text
+    assert f"undetermined: {fewest} to {gpus} of {gpus} pod" in text, text
+    assert "whether pod default/train, which waits already, is placed first" in text
+    assert ("A pod of Deployment default/web can be scheduled" in text) is bool(fewest)
+
+
+def test_two_pods_of_which_one_that_waits_takes_a_device(tmp_path: Path) -> None:
+    cluster, manifest = [*node("n", 2), *waiting("train")], [template(), pod("a"), pod("b")]
+    code, text = supposing(tmp_path, cluster, manifest)
+    assert code == UNDETERMINED == said(tmp_path, cluster, manifest)[0], text
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_what_ends_may_serve_who_waits(tmp_path: Path, replicas: int) -> None:
+    cluster = [*node("n", replicas), *running("eval", "n", range(replicas)), *waiting("train")]
+    code, text = supposing(tmp_path, cluster, [template(), deployment(replicas)], "--what-if", "end=eval")
+    assert code == UNDETERMINED, text
+    if replicas == 1:
+        assert "it would fit with this change, but default/train wants the same devices" in text
+    else:
+        assert "2 to 3 of 3 pods have room" in text
