@@ -81,6 +81,14 @@ def deleting(kind: str, name: str, namespace: str = "", *more: str) -> CommandLi
     return kubectl("delete", kind=kind, name=name, namespace=namespace, more=more, effect=CommandEffect.DESTROYS)
 
 
+def deleting_all(kind: str, names: Argv, namespace: str) -> CommandLine:
+    """The command that deletes several objects of a namespace."""
+    *first, last = names
+    before = (f"{kind}/{name}" for name in first)
+    effect = CommandEffect.DESTROYS
+    return kubectl("delete", *before, kind=kind, name=last, namespace=namespace, others=tuple(first), effect=effect)
+
+
 def uncordon(node: str) -> CommandLine:
     """The command that lets new pods come to a node again."""
     return kubectl("uncordon", node, others=(node,), effect=CommandEffect.WRITES)

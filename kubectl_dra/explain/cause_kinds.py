@@ -78,13 +78,14 @@ class NextStep(NamedTuple):
     """What to look at next, and the object: ``kind`` is its resource, ``name`` its name, or the device to trace.
 
     Of a driver ``kind`` is the node, if it is about one; of a log the container; of what makes a driver's pods it is a
-    DaemonSet or a ReplicaSet. Of slices it is the field that has the name.
+    DaemonSet or a ReplicaSet. Of slices it is the field that has the name. ``others`` are further pods to end.
     """
 
     look: Look
     name: str = ""
     namespace: str = ""
     kind: str = ""
+    others: tuple[str, ...] = ()
 
     @property
     def log(self) -> CommandLine | None:

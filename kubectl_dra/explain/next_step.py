@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from kubectl_dra.api.pods import Owner, owner_of, replaced_by
+from kubectl_dra.api.pods import Owner, Pod, owner_of, replaced_by
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import ABSENT
@@ -165,6 +165,8 @@ def _as_written(analysis: Analysis, finding: Finding) -> NextStep | None:
 
 def _to_make(analysis: Analysis, change: WhatIfChange) -> NextStep | None:
     """What to look at to make a change real: the claim's holder, the taints, or what requests devices."""
+    if change.kind == "end" and len(analysis.settings.ended) > 1:
+        return _to_end(analysis.settings.ended)
     if change.kind in ("free", "end"):
         namespace, _, name = change.value.split(",")[0].strip().rpartition("/")
         namespace = namespace or analysis.question.namespace
@@ -183,6 +185,22 @@ def _to_make(analysis: Analysis, change: WhatIfChange) -> NextStep | None:
         if claim_entry.claim is not None and claim_entry.claim.allocation is None:
             return _written(analysis, claim_entry)
     return None
+
+
+def _to_end(pods: Sequence[Pod]) -> NextStep | None:
+    """How to end all of these pods, but those that end already; None where no single command does."""
+    left = [pod for pod in pods if not pod.metadata.deletion_timestamp]
+    if not left:
+        return NextStep(Look.EXPLAIN_POD, pods[0].metadata.name, pods[0].metadata.namespace)
+    space = left[0].metadata.namespace
+    for pod in left:
+        # One that is deleted comes back.
+        if (owner := replaced_by(pod)) is not None:
+            return NextStep(Look.AS_WRITTEN, owner.name, pod.metadata.namespace, owner.kind.lower())
+    if any(pod.metadata.namespace != space for pod in left):
+        return None
+    first, *others = (pod.metadata.name for pod in left)
+    return NextStep(Look.END_POD, first, space, others=tuple(others))
 
 
 def _written(analysis: Analysis, claim_entry: ClaimEntry) -> NextStep | None:

@@ -13,6 +13,7 @@ from kubectl_dra.command import (
     CommandEffect,
     CommandLine,
     deleting,
+    deleting_all,
     kubectl,
     misnamed,
     pods_on_node,
@@ -146,7 +147,7 @@ def _about_object(step: NextStep) -> CommandLine | None:
     if step.look is Look.POD:
         return kubectl("describe", kind="pod", name=name, namespace=space)
     if step.look is Look.END_POD:
-        return deleting("pod", name, space)
+        return deleting_all("pod", (name, *step.others), space)
     if step.look is Look.PODS_ON_NODE:
         return pods_on_node(name)
     if step.look in (Look.VOLUME_CLAIMS, Look.QUOTAS):

@@ -78,3 +78,27 @@ def test_what_ends_may_serve_who_waits(tmp_path: Path, replicas: int) -> None:
         assert "it would fit with this change, but default/train wants the same devices" in text
     else:
         assert "2 to 3 of 3 pods have room" in text
+
+
+def test_all_pods_that_are_supposed_to_end_are_deleted_at_once(tmp_path: Path) -> None:
+    cluster = [*node("n", 2), *running("eval", "n", [0]), *running("probe", "n", [1])]
+    manifest = [template(), deployment(2)]
+    ends = ("--what-if", "end=eval", "--what-if", "end=probe")
+    code, text = supposing(tmp_path, cluster, manifest, *ends)
+    assert code == 0 and text.endswith("kubectl delete pod/eval pod/probe -n default"), text
+    code, text = supposing(tmp_path, cluster, manifest, "--what-if", "end=eval,probe")
+    assert code == 0 and text.endswith("kubectl delete pod/eval pod/probe -n default"), text
+
+
+@pytest.mark.parametrize(("change", "said"), [({"namespace": "ml"}, ""), ({"owner": True}, "statefulset")])
+def test_what_one_command_does_not_end_is_not_ended_in_part(tmp_path: Path, change: JSON, said: str) -> None:
+    probe = running("probe", "n", [1], {"kind": "StatefulSet", "name": "probe", "apiVersion": "apps/v1"})
+    if "namespace" in change:
+        probe = running("probe", "n", [1])
+        for each in probe:
+            each["metadata"].update(change)
+    cluster = [*node("n", 2), *running("eval", "n", [0]), *probe]
+    space = change.get("namespace", "default")
+    ends = ("--what-if", "end=eval", "--what-if", f"end={space}/probe")
+    _, text = supposing(tmp_path, cluster, [template(), deployment(2)], *ends)
+    assert "kubectl delete" not in text and (said in text), text
