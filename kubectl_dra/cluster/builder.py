@@ -15,7 +15,7 @@ from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.api.slices import ResourceSlice
-from kubectl_dra.cluster.duplicates import Kept, Place, essence, newer
+from kubectl_dra.cluster.duplicates import Kept, Makers, Place, essence, newer
 from kubectl_dra.cluster.impossible_objects import in_claim, in_slice
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, further_kind, is_namespaced
 from kubectl_dra.cluster.list_items import item_of, type_of
@@ -88,7 +88,7 @@ class SnapshotBuilder:
         self._release: Release | None = None
         self._rule_version = ""
         self._written: dict[WrittenKey, Mapping[str, Any]] = {}
-        self._makers: list[Mapping[str, Any]] = []
+        self._makers = Makers(namespace)
         self._stand_ins: list[tuple[dict[str, Any], Place]] = []
 
     def add(self, raw: dict[str, Any], place: Place) -> None:
@@ -123,9 +123,8 @@ class SnapshotBuilder:
                 pods = list(pods_of(raw))
             except InputError as error:
                 raise InputError(f"{place}: {kind}: {error}") from None
-            self._stand_ins += ((pod, place) for pod in pods)
-            if pods:
-                self._makers.append(raw)
+            if pods and self._makers.take(raw, place):
+                self._stand_ins += ((pod, place) for pod in pods)
 
     def _stand_in(self, pod: dict[str, Any], place: Place) -> None:
         """Keep a pod that stands for those of a workload, called as no other one."""
@@ -322,7 +321,7 @@ class SnapshotBuilder:
             served=self._served,
             read_at=self._read_at or newest(self._all("Pod"), self._all("ResourceClaim"), self._all("Event")),
             written=self._written,
-            workloads=tuple(self._makers),
+            workloads=tuple(self._makers.taken),
             individual=frozenset(column for slice_ in slices if (own := slice_.individual) for column in own.columns),
             declared=complete,
         )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from kubectl_dra.api.meta import Amount, ObjectMeta, Wire
+from kubectl_dra.api.meta import Amount, ObjectMeta, Wire, title
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.snapshot import Event
+from kubectl_dra.errors import InputError
 
 
 class Place(NamedTuple):
@@ -58,6 +59,36 @@ def essence(item: Any) -> Any:
         own: Any = item
         return structs.replace(own, metadata=essence(own.metadata))
     return replace(item, metadata=essence(item.metadata))
+
+
+_OF_SERVER: Final = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")
+
+
+class Makers:
+    """The objects of manifests that make pods, as they are written, each once: ``taken``."""
+
+    def __init__(self, namespace: str) -> None:
+        """``namespace`` is that of what names none."""
+        self._namespace = namespace
+        self._first: dict[tuple[str, str, str, str], tuple[Any, Place]] = {}
+        self.taken: list[Mapping[str, Any]] = []
+
+    def take(self, raw: Mapping[str, Any], place: Place) -> bool:
+        """Keep an object; false of one that is there already. Raises InputError if the two differ."""
+        meta = {name: value for name, value in (raw.get("metadata") or {}).items() if name not in _OF_SERVER}
+        meta["namespace"] = meta.get("namespace") or self._namespace
+        if meta.get("name"):
+            group = str(raw["apiVersion"]).rpartition("/")[0]
+            key = (group, raw["kind"], str(meta["namespace"]), str(meta["name"]))
+            content = {**raw, "metadata": meta, "status": None}
+            before, where = self._first.setdefault(key, (content, place))
+            if before != content:
+                both = f"{where} and {place}"
+                raise InputError(f"two different objects are called {title(content)}: {both}; leave one of them out")
+            if where is not place:
+                return False
+        self.taken.append(raw)
+        return True
 
 
 # Equal parts of many objects become one object.
