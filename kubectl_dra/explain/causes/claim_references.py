@@ -4,7 +4,7 @@ no further pod.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.limits import MAX_CONSUMERS
@@ -116,6 +116,8 @@ def _claim(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: boo
         hint = say("; did you mean {near:or}?", **names)
     elif elsewhere:
         hint = say("; one of that name is in namespace {elsewhere}", **names)
+    if written := _of_manifest("ResourceClaim", name, elsewhere, snapshot):
+        hint, change = _written_elsewhere("ResourceClaim", name, namespace, written)
     return Finding(
         CLAIM_MISSING,
         say("ResourceClaim {namespace}/{name} does not exist{hint}", hint=hint, **names),
@@ -123,6 +125,18 @@ def _claim(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: boo
         Remedy(change),
         object=name,
     )
+
+
+def _of_manifest(kind: str, name: str, namespaces: Iterable[str], snapshot: Snapshot) -> str:
+    """The first of these namespaces in which a manifest has the object; empty where it has it in none."""
+    return next((space for space in namespaces if (kind, space, name) in snapshot.written), "")
+
+
+def _written_elsewhere(kind: str, name: str, namespace: str, written: str) -> tuple[Phrase, Phrase]:
+    """What to say of an object that the manifest has in another namespace, and its fix."""
+    hint = say("; the manifest has one of that name in namespace {written}", written=written)
+    text = "Write metadata.namespace: {namespace} into {kind} {name} of the manifest."
+    return hint, say(text, namespace=namespace, kind=kind, name=name)
 
 
 def _template(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: bool) -> Finding:
@@ -166,6 +180,9 @@ def _template(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: 
             hint.append(say("; did you mean {near:or}?", **names))
         elif here:
             hint.append(say("; templates here: {here:some}", here=here))
+    if written := _of_manifest("ResourceClaimTemplate", name, elsewhere, snapshot):
+        first, change = _written_elsewhere("ResourceClaimTemplate", name, namespace, written)
+        hint, looks = [first], ()
     return Finding(
         TEMPLATE_MISSING,
         say("ResourceClaimTemplate {namespace}/{name} does not exist{hint}", hint=Joined(tuple(hint), ""), **names),
