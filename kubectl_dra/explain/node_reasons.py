@@ -201,6 +201,12 @@ class TooManyThere(Statement, frozen=True):
     max_skew: int
 
 
+def of_spread(statement: object) -> bool:
+    """Whether it is a rule that spreads pods which refuses the node."""
+    by_domain = isinstance(statement, Refused) and isinstance(statement.reason, TooManyInDomain)
+    return by_domain or isinstance(statement, TooManyThere)
+
+
 class KindUnread(Statement, frozen=True):
     """A fact that decides about the node was not read."""
 

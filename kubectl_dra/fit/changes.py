@@ -20,7 +20,7 @@ from kubectl_dra.explain.causes.node_filters import AFFINITY
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, late, scaled_by
-from kubectl_dra.explain.node_reasons import KeptApart
+from kubectl_dra.explain.node_reasons import KeptApart, of_spread
 from kubectl_dra.explain.not_starting import broken_nodes, troubled_nodes
 from kubectl_dra.explain.remedies.ending_pods import EndPods, all_ending, can_end
 from kubectl_dra.explain.remedies.fewer_replicas import fewer_replicas
@@ -395,6 +395,8 @@ def _enough(holders: Sequence[_T], helps: Helps, freeing: Callable[[Sequence[_T]
 
 # A diagnosis without remedies that end pods of the workload, or those which were placed to see whether they fit.
 
+_EVEN_LESS: Final = "Raise maxSkew, use ScheduleAnyway, or make room in the emptiest domain."
+
 
 def without_own(diagnosis: Diagnosis, own: Set[str], snapshot: Snapshot) -> Diagnosis:
     """The diagnosis without what asks for the end of these pods, each as ``namespace/name``."""
@@ -402,6 +404,9 @@ def without_own(diagnosis: Diagnosis, own: Set[str], snapshot: Snapshot) -> Diag
     findings = [_finding(finding, own, snapshot) for finding in diagnosis.findings]
     affinity = next((at for at, finding in enumerate(findings) if finding.kind is AFFINITY), None)
     for at, finding in enumerate(findings):
+        changed = finding.kind is NOT_FOR_NODE and finding is not diagnosis.findings[at]
+        if changed and finding.evidence and all(of_spread(fact.field) for fact in finding.evidence):
+            findings[at] = replace(finding, remedy=Remedy(_EVEN_LESS))
         by_rule = finding.kind is NOT_FOR_NODE and all(isinstance(fact.field, KeptApart) for fact in finding.evidence)
         if affinity is not None and by_rule and finding is not diagnosis.findings[at]:
             # Pods of the workload keep the others off free devices: what helps against their rule helps here.

@@ -177,7 +177,7 @@ class TooManyInDomain(Reason, frozen=True):
     """
 
     TEXT = "node(s) didn't match pod topology spread constraints"
-    SAID = "topology spread: {here} matching pods in {key}={value}, {least} in the emptiest, maxSkew {max_skew}"
+    SAID = "topology spread: {here:matching pod} in {key}={value}, {least} in the emptiest, maxSkew {max_skew}"
     key: str
     value: str
     here: int

@@ -15,6 +15,7 @@ from tests.fit.test_rollout import STATEFUL
 from tests.fit.worlds import (
     HOST,
     REPLICA_SET,
+    ZONE,
     claim,
     deployment,
     existing,
@@ -392,3 +393,23 @@ def test_devices_match_where_the_pod_may_not_run_as_well(tmp_path: Path) -> None
     code, text = supposing(tmp_path, cluster, [template(1), deployment(2, topologySpreadConstraints=[apart])], "--full")
     assert code == 1 and "1 of 2 replicas of Deployment default/web fits." in text, text
     assert "on nodes where the pod may run, both devices that match" in text, text
+    assert "topology spread: 1 matching pod there" in text
+
+
+@pytest.mark.parametrize("key", [HOST, ZONE])
+def test_a_spread_that_keeps_pods_off_devices_is_what_the_fix_eases(tmp_path: Path, key: str) -> None:
+    labels = {"matchLabels": {"app": "web"}}
+    apart = {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": labels}
+    nodes = {"A100": node("n", 2, zone="z1"), "H100": node("m", 2, zone="z2")}
+    for model, (_, devices) in nodes.items():
+        for device in devices["spec"]["devices"]:
+            device["attributes"] = {"model": {"string": model}}
+    wanted = template(1)
+    (request,) = wanted["spec"]["spec"]["devices"]["requests"]
+    request["exactly"]["selectors"] = [{"cel": {"expression": 'device.attributes["gpu.example.com"].model == "A100"'}}]
+    manifest = [wanted, deployment(2, topologySpreadConstraints=[apart])]
+    code, text = supposing(tmp_path, [*nodes["A100"], *nodes["H100"]], manifest)
+    assert code == 1 and "topology spread: 1 matching pod " in text, text
+    fixes = text.partition("Fixes")[2]
+    assert "Correct the pod's nodeSelector" not in text
+    assert "Raise maxSkew, use ScheduleAnyway, or make room in the emptiest domain." in fixes, text
