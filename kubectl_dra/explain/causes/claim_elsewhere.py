@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.claims import Consumer, ResourceClaim
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.explain.analysis import NOT_ASKED, Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
@@ -124,7 +124,13 @@ def _finding(analysis: Analysis, claim: ResourceClaim) -> Finding:
         for node in asked
     ]
     own = subject("ResourceClaim", claim)
-    consumers = consumers_named(claim)
+    placed = [_only_placed(use, claim, analysis) for use in claim.reserved_for]
+    consumers = [
+        say("{consumer} (placed before it)", consumer=consumer) if before else consumer
+        for consumer, before in zip(consumers_named(claim), placed, strict=True)
+    ]
+    # Then so is its allocation.
+    supposed = bool(placed) and all(placed)
     reasons = {reason for node in asked if (reason := analysis.view.ineligible.get(node.name)) is not None}
     why = say(" ({reason})", reason=next(iter(reasons))) if len(reasons) == 1 else ""
     there = [node.name for node in analysis.view.nodes if node.name not in analysis.unavailable]
@@ -135,10 +141,11 @@ def _finding(analysis: Analysis, claim: ResourceClaim) -> Finding:
     return Finding(
         ELSEWHERE if others else ELSEWHERE_UNUSED,
         say(
-            "claim {claim} is allocated for {selector}, not for {alone}"
+            "claim {claim} {is_} allocated for {selector}, not for {alone}"
             if alone
-            else "claim {claim} is allocated for {selector}, where the pod cannot run{why}",
+            else "claim {claim} {is_} allocated for {selector}, where the pod cannot run{why}",
             claim=claim.key,
+            is_="would be" if supposed else "is",
             selector=str(selector),
             why=why,
             alone=say("node {name}", name=ObjectName("Node", alone)),
@@ -150,6 +157,12 @@ def _finding(analysis: Analysis, claim: ResourceClaim) -> Finding:
         ),
         claim=claim.key,
     )
+
+
+def _only_placed(use: Consumer, claim: ResourceClaim, analysis: Analysis) -> bool:
+    """Whether a pod for which the claim is reserved was placed to see what fits, and no cluster has it."""
+    pod = analysis.snapshot.pods.get((claim.metadata.namespace, use.name)) if use.is_pod else None
+    return pod is not None and pod.only_placed
 
 
 FINDERS = (

@@ -137,8 +137,12 @@ def _pods_apart(outcome: Outcome | None, nodes: Iterable[str]) -> Iterator[Evide
                 for other in islice(kept_apart_by(outcome.pod, reason, outcome.state), 1):
                     owner = owner_of(other)
                     of = say(" (of {owner})", owner=str(owner)) if owner is not None else ""
-                    words = say("{node}{of}", node=ObjectName("Node", other.node_name), of=of)
-                    yield Evidence(subject("Pod", other), "runs on", words, relation=Relation.DOES)
+                    # No cluster has a pod that was placed to see what fits.
+                    text, does = ("{node}{of}", "runs on")
+                    if other.only_placed:
+                        text, does = ("{node}{of}, placed before it", "would run on")
+                    words = say(text, node=ObjectName("Node", other.node_name), of=of)
+                    yield Evidence(subject("Pod", other), does, words, relation=Relation.DOES)
 
 
 MAX_REASONS = 4
