@@ -9,6 +9,7 @@ from kubectl_dra.allocation.extended_resources import CLAIM_NAME
 from kubectl_dra.api.claims import devices_of
 from kubectl_dra.cluster.snapshot import Gap
 from kubectl_dra.exit_codes import Verdict
+from kubectl_dra.explain.cause_kinds import Family
 from kubectl_dra.explain.diagnosis import (
     OUTCOMES,
     Diagnosis,
@@ -181,9 +182,18 @@ def idle(where: Sequence[NotStarting]) -> str:
     return f"; on {some(alike, 2)} pods do not start: {whys[0]}{rest}"
 
 
+def _is_named(finding: Finding, first: str) -> bool:
+    """Whether what the first cause says has all reasons for which another one refuses nodes."""
+    if finding.kind.family is not Family.NODE_FILTERS:
+        return False
+    reasons = [written(fact.value) for fact in finding.evidence if fact.relation is Relation.HAS]
+    return bool(reasons) and all(reason in first for reason in reasons)
+
+
 def _not_allocatable(diagnosis: Diagnosis, subject: str, first: str) -> tuple[str, str]:
     findings = diagnosis.findings
-    more = f"and {amount(len(findings) - 1, 'further cause')}" if len(findings) > 1 else ""
+    further = sum(not _is_named(finding, first) for finding in findings[1:])
+    more = f"and {amount(further, 'further cause')}" if further else ""
     if more:
         more = f", {more}" if first.endswith(")") else f" ({more})"
     if findings and findings[0].kind.ends_pod and isinstance(findings[0].summary, Phrase):

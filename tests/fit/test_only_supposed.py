@@ -51,3 +51,13 @@ def test_a_claim_of_a_real_pod_is_allocated(tmp_path: Path) -> None:
     code, text = supposing(tmp_path, [*node("n", 1), *node("m", 1), user, shared], [_sharing()])
     assert code == 1 and "claim default/shared is allocated for node n" in text, text
     assert "pods user, pods web-0 (placed before it)" in text
+
+
+def test_a_cause_that_the_answer_names_is_no_further_one(tmp_path: Path) -> None:
+    apart = {"maxSkew": 1, "topologyKey": HOST, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": LABELS}
+    small, large = node("small", cpu="1"), node("large")
+    made = deployment(2, gpus=0, cpu="2", topologySpreadConstraints=[apart])
+    code, text = supposing(tmp_path, [*small, *large], [made])
+    assert code == 1 and "none of the 2 nodes may run the pod: " in text, text
+    assert "topology spread: 1 matching pod there" in text and "further cause" not in text, text
+    assert "topology-spread-unsatisfied" in text
