@@ -62,7 +62,7 @@ def came_of(found: JSON) -> tuple[str, int, int]:
         (2, None, ("cannot-be-scheduled", 0, 2)),
         (2, rolling("50%", "10%"), ("cannot-be-scheduled", 0, 2)),
         (2, rolling(0, 1), ("can-be-scheduled", 2, 0)),
-        (2, rolling(0, 0), ("can-be-scheduled", 2, 0)),
+        (2, rolling(0, "10%"), ("can-be-scheduled", 2, 0)),
         (2, rolling("0%", "50%"), ("can-be-scheduled", 2, 0)),
         (2, {"type": "Recreate"}, ("can-be-scheduled", 2, 0)),
     ],
