@@ -69,7 +69,7 @@ def to_json(answer: FitAnswer, invocation: Invocation) -> dict[str, Any]:
 
 def _given(given: Mapping[str, int]) -> dict[str, Any]:
     nodes = [{"withNode": typed, "number": number} for typed, number in given.items()]
-    return {"nodes": nodes, "text": supposing(given)}
+    return {"additions": nodes, "text": supposing(given)}
 
 
 def _needed(nodes_needed: NodesNeeded) -> dict[str, Any]:

@@ -365,7 +365,7 @@ def test_fit_says_with_which_nodes_its_answer_is(
     dra: Dra, tmp_path: Path, flags: tuple[str, ...], given: dict[str, int]
 ) -> None:
     _, report = fitted(tmp_path, nvidia(node("gpu-0", 1)), [template(), deployment(3)], *flags)
-    nodes = report.get("givenNodes", {"nodes": []})["nodes"]
+    nodes = report.get("givenNodes", {"additions": []})["additions"]
     assert {each["withNode"]: each["number"] for each in nodes} == given
     ran = dra("fit", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"), *flags)
     assert all(f"With {number} new node" in ran.out and f"({typed})" in ran.out for typed, number in given.items())
