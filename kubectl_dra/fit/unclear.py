@@ -9,6 +9,7 @@ from msgspec import structs
 
 from kubectl_dra.api.behaviour import GROUP_OF_ONE_PRIORITY
 from kubectl_dra.api.policy import PodGroup
+from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.causes.ending import AT_ONCE
@@ -104,8 +105,10 @@ def never_all(unclear: Sequence[Words], stop: Diagnosis) -> bool:
 
 
 def unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> Iterator[Words]:
-    """Reasons why it is open whether the first pod of a role fits at all."""
+    """Reasons why it is open whether the first pod of a role fits at all, once pods that it replaces have ended."""
     quick = structs.replace(settings, with_ways=False)
+    if plan.rollout is not None:
+        snapshot = Cluster(snapshot).ending(pod for pod in snapshot.pods.values() if pod.key in plan.own).snapshot
     for factory, role in zip(plan.factories, plan.workload.roles, strict=True):
         if role.each and plan.replicas:
             first = factory.make(factory.first, snapshot)

@@ -263,6 +263,21 @@ def test_a_strategy_that_is_not_written_stays(tmp_path: Path) -> None:
     assert agreeing(tmp_path, cluster, [web])["verdict"] == "can-be-scheduled"
 
 
+@pytest.mark.parametrize("kind", ["DeviceTaintRule", "ResourceQuota"])
+def test_new_pods_of_a_rollout_rest_on_what_was_read(tmp_path: Path, kind: str) -> None:
+    """Also where pods of the former template hold all devices until they end."""
+    web = deployment(2)
+    web["spec"]["strategy"] = {"type": "Recreate"}
+    web["spec"]["template"]["spec"]["containers"][0]["image"] = "other:2"
+    (tmp_path / "web.json").write_text(json.dumps(web))
+    where = ("--snapshot", str(tmp_path / "cluster.json"), "--kubernetes-version", "1.36")
+    write_cluster(tmp_path / "cluster.json", [CLASS, *full()])
+    assert ran("fit", "-f", str(tmp_path / "web.json"), *where)[0] == 0
+    write_cluster(tmp_path / "cluster.json", [CLASS, *full()], (kind,))
+    code, out, _ = ran("fit", "-f", str(tmp_path / "web.json"), *where)
+    assert (code, f"if there is no {kind}" in " ".join(out.split())) == (3, True), out
+
+
 # A workload by its name.
 
 
