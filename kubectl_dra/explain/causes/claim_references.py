@@ -128,8 +128,11 @@ def _claim(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: boo
 
 
 def _of_manifest(kind: str, name: str, namespaces: Iterable[str], snapshot: Snapshot) -> str:
-    """The first of these namespaces in which a manifest has the object; empty where it has it in none."""
-    return next((space for space in namespaces if (kind, space, name) in snapshot.written), "")
+    """The first of these namespaces in which only a manifest has the object; empty where it has it in none."""
+    known = snapshot.templates if kind == "ResourceClaimTemplate" else snapshot.claims
+    made = ((space, known.get((space, name))) for space in namespaces if (kind, space, name) in snapshot.written)
+    # What the cluster has already keeps its uid.
+    return next((space for space, there in made if there is None or not there.metadata.uid), "")
 
 
 def _written_elsewhere(kind: str, name: str, namespace: str, written: str) -> tuple[Phrase, Phrase]:
