@@ -283,14 +283,17 @@ def with_rivals_of_new(
     """
     if question.exists or question.pod is None or settings.node or _in_group(question.pod):
         return diagnosis
-    if diagnosis.verdict is not Verdict.SCHEDULABLE or not diagnosis.placements:
+    fits = diagnosis.verdict is Verdict.SCHEDULABLE and bool(diagnosis.placements)
+    if not fits and (diagnosis.verdict is not Verdict.UNSCHEDULABLE or diagnosis.supposed):
         return diagnosis
     pods = [pod for key in new if (pod := snapshot.pods.get(key)) is not None]
     pod, cluster = as_created(question, Cluster(snapshot).ending(pods))
     assert pod is not None
     there = cluster.editing(pod).snapshot
-    queue = Queue(there, settings, created=frozenset((pod.key,)))
-    return _judged(diagnosis, about_pod(pod, there, exists=True), queue)
+    created = frozenset((pod.key,))
+    if not fits:
+        return _with_rivals_of_fixes(diagnosis, pod, there, settings, created)
+    return _judged(diagnosis, about_pod(pod, there, exists=True), Queue(there, settings, created))
 
 
 def _in_group(pod: Pod) -> bool:
@@ -314,7 +317,9 @@ def _judged(diagnosis: Diagnosis, question: Question, queue: Queue) -> Diagnosis
     )
 
 
-def _with_rivals_of_fixes(diagnosis: Diagnosis, pod: Pod, snapshot: Snapshot, settings: Settings) -> Diagnosis:
+def _with_rivals_of_fixes(
+    diagnosis: Diagnosis, pod: Pod, snapshot: Snapshot, settings: Settings, created: Set[str] = frozenset()
+) -> Diagnosis:
     """The diagnosis, in which fixes that give others something as well say who may take it first."""
     if key_of(pod) not in snapshot.pods or not settings.scheduler.schedules(pod):
         return diagnosis
@@ -327,7 +332,7 @@ def _with_rivals_of_fixes(diagnosis: Diagnosis, pod: Pod, snapshot: Snapshot, se
             return proof
         there, placement = cluster.snapshot, NodeDevices(proof.node, proof.claims)
         question = about_pod(there.pods[key_of(pod)], there, exists=True)
-        found = Queue(there, settings).rivals(question, replace(diagnosis, placements=(placement,)))
+        found = Queue(there, settings, created).rivals(question, replace(diagnosis, placements=(placement,)))
         takers = found.takers if found is not None and found.left is not Left.YES else ()
         # A pod that is made later is tried first only by its priority.
         owners = [

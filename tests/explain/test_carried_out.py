@@ -45,7 +45,7 @@ def _carried_out(question: Asked, one: JSON, text: str, fix: JSON) -> Iterator[s
     fitting = [name for group in found["nodeGroups"] if group["outcome"] == "allocated" for name in group["nodes"]]
     if "otherCauses" in proof and {cause["code"] for cause in found["causes"]} <= {*proof["otherCauses"]}:
         return  # The text says that they have to be mended as well.
-    if not _fits(found, one):
+    if not _fits(found, one) and not _contested(found, proof):
         yield f"carried out: {found['answer']} {found['notes']}"
     elif found["claims"] and node not in fitting:
         yield f"carried out: fits on {fitting}, not on {node}: {found['answer']}"
@@ -57,6 +57,8 @@ def _supposed(question: Asked, one: JSON, fix: JSON) -> Iterator[str]:
         return
     found = _same(question.answer(*(word for change in fix["whatIf"] for word in ("--what-if", change))), one)
     proof = fix["proof"]
+    if _contested(found, proof):
+        return
     if not _fits(found, one):
         yield f"--what-if {fix['whatIf']}: {found['answer']}"
         return
@@ -72,6 +74,12 @@ def _fits(found: JSON, one: JSON) -> bool:
         return True
     codes = [[cause["code"] for cause in answer["causes"]] for answer in (found, one)]
     return found["verdict"] == "undetermined" and codes[0] == ["claim-not-created"] and codes[0][0] in codes[1]
+
+
+def _contested(found: JSON, proof: JSON) -> bool:
+    """Whether the answer is open because of just those pods that the proof names as who may take it first."""
+    names = [f"{rival['namespace']}/{rival['name']}" for rival in proof.get("rivals", ())]
+    return bool(names) and found["verdict"] == "undetermined" and all(name in found["answer"] for name in names)
 
 
 def _told(short: str, text: str, fix: JSON) -> Iterator[str]:
