@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated
+from typing import Annotated, Final
 
 from kubectl_dra.api.meta import Wire
 from kubectl_dra.text import some, whole_number
 
 _INT64 = 1 << 63
+JOB_NAME_LABELS: Final = ("job-name", "batch.kubernetes.io/job-name")
+JOB_UID_LABELS: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
+"""What the API server puts on the template of a Job."""
 
 
 class InvalidNodeSelector(ValueError):

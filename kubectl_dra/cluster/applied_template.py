@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kubectl_dra.api.labels import JOB_NAME_LABELS, JOB_UID_LABELS
 from kubectl_dra.api.meta import EMPTY
 from kubectl_dra.cluster.merge import JSON, canonical, last_applied, merged
 from kubectl_dra.manifests.changes import fields_at
@@ -107,9 +108,6 @@ def _container(fields: dict[str, Any]) -> dict[str, Any]:
     return {**out, "resources": {**resources, "requests": own}} if requests else out
 
 
-_OF_SERVER: Final = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
-
-
 def without_generated(written: Mapping[str, Any], stored: Mapping[str, Any]) -> Mapping[str, Any]:
     """A Job as its owner wrote it: without the selector and labels that the API server gave the stored one.
 
@@ -121,7 +119,11 @@ def without_generated(written: Mapping[str, Any], stored: Mapping[str, Any]) -> 
     spec = {name: value for name, value in spec.items() if name != "selector" or value != kept.get("selector")}
     labels = fields_at(spec, "template", "metadata", "labels")
     given = fields_at(kept, "template", "metadata", "labels")
-    own = {name: value for name, value in labels.items() if name not in _OF_SERVER or value != given.get(name)}
+    own = {
+        name: value
+        for name, value in labels.items()
+        if name not in (*JOB_UID_LABELS, *JOB_NAME_LABELS) or value != given.get(name)
+    }
     if own == labels:
         return {**written, "spec": spec}
     template = fields_at(spec, "template")

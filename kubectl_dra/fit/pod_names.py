@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import structs
 
+from kubectl_dra.api.labels import JOB_NAME_LABELS, JOB_UID_LABELS
 from kubectl_dra.api.pods import Owner, Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.workload_pods import belongs_to, free_name
@@ -97,7 +98,7 @@ def _entry_of(workload: WorkloadPods, role: Role) -> Mapping[str, Any]:
 
 
 def _job_labels(name: str) -> dict[str, str]:
-    return {"job-name": name, "batch.kubernetes.io/job-name": name, "batch.kubernetes.io/controller-uid": _HASH}
+    return {**dict.fromkeys(JOB_NAME_LABELS, name), JOB_UID_LABELS[1]: _HASH}
 
 
 def _job_index(spec: Mapping[str, Any], index: int) -> dict[str, str]:

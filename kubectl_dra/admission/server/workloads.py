@@ -29,6 +29,7 @@ from kubectl_dra.admission.server.names import (
 from kubectl_dra.admission.server.pods import check_template
 from kubectl_dra.admission.server.rollout_strategy import check_strategy
 from kubectl_dra.admission.server.selectors import RULE, check_label_selector, is_empty, matches
+from kubectl_dra.api.labels import JOB_NAME_LABELS, JOB_UID_LABELS
 from kubectl_dra.api.schema import FieldPath
 
 _SPEC: Final[FieldPath] = ("spec",)
@@ -36,8 +37,6 @@ _TEMPLATE: Final[FieldPath] = ("spec", "template")
 _CRON_JOB_NAME_MAX: Final = 52
 _PROGRESS_DEADLINE: Final = 600
 """Seconds, by default."""
-_JOB_LABELS: Final = ("job-name", "batch.kubernetes.io/job-name")
-_UID_LABELS: Final = ("controller-uid", "batch.kubernetes.io/controller-uid")
 _NEGATIVE: Final = {
     "Deployment": ("replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"),
     "ReplicaSet": ("replicas", "minReadySeconds"),
@@ -115,10 +114,10 @@ def check_job(job: Mapping[str, Any], context: ServerContext) -> Violations:
     extra: dict[str, str] = {}
     if not spec.get("manualSelector"):
         # The controller's uid is made by the server: any text stands for it.
-        extra = dict.fromkeys(_JOB_LABELS, name_of(meta)) | dict.fromkeys(_UID_LABELS, "uid")
+        extra = dict.fromkeys(JOB_NAME_LABELS, name_of(meta)) | dict.fromkeys(JOB_UID_LABELS, "uid")
         yield from _check_generated(selector, _labels(template), extra)
         wanted = (selector or {}).get("matchLabels") or {}
-        selector = {**(selector or {}), "matchLabels": {_UID_LABELS[1]: "uid", **wanted}}
+        selector = {**(selector or {}), "matchLabels": {JOB_UID_LABELS[1]: "uid", **wanted}}
     yield from _check_job_spec(spec, _SPEC, extra, context)
     if not meta.get("labels") and (template.get("metadata") or {}).get("labels") is not None:
         # The server gives a job without labels those of its template, with a name also those that it adds.
