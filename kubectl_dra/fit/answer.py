@@ -43,7 +43,7 @@ from kubectl_dra.fit.ranges import counted, with_range
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, FitOptions, FormerPods, WorkloadFit
 from kubectl_dra.fit.rollout import Rolling, roll
 from kubectl_dra.fit.starting import Starting, starting
-from kubectl_dra.fit.unclear import never_all, not_modelled, unclear_before, unclear_groups
+from kubectl_dra.fit.unclear import never_all, not_modelled, own_pods_unseen, unclear_before, unclear_groups
 from kubectl_dra.fit.waiting import PodsWaiting, others_waiting
 from kubectl_dra.fit.workload import WorkloadPods, with_controllers
 from kubectl_dra.scheduling.framework import ClusterState
@@ -232,6 +232,8 @@ def _result(
     stop = _stop(plan, refused, placement, settings)
     if stop is not None and stop.diagnosis.verdict is Verdict.UNDETERMINED:
         unclear.extend(stop.diagnosis.unclear or ("the search did not end in time",))
+    unseen = [*own_pods_unseen(plan, snapshot)] if refused else []
+    unclear.extend(unseen)
     kinds = {
         new.likeness: new
         for new in (*(placed_pod.new for placed_pod in placed_pods), *(unplaced.new for unplaced in refused))
@@ -250,7 +252,8 @@ def _result(
     changes = Changes(placement, refused if looked_for else (), wanted, budget, plan.own, cause, waiting, again)
     placed = plan.running + len(placed_pods)
     begin = starting(placed_pods, snapshot, placement.state)
-    certain = stop is not None and not options.most and placement.settled and never_all(unclear, stop.diagnosis)
+    certain = stop is not None and not options.most and placement.settled and not unseen
+    certain = certain and stop is not None and never_all(unclear, stop.diagnosis)
     unclear_verdict = Verdict.UNSCHEDULABLE if certain else Verdict.UNDETERMINED
     return WorkloadFit(
         workload,

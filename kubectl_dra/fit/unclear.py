@@ -94,6 +94,13 @@ def not_modelled(plan: FitPlan, snapshot: Snapshot) -> Iterator[Words]:
         yield say(text, annotation=annotation)
 
 
+def own_pods_unseen(plan: FitPlan, snapshot: Snapshot) -> Iterator[Unread]:
+    """That pods which were not read may be of the workload: those that hold devices run already, or give way."""
+    gap = snapshot.missing("Pod", plan.workload.namespace)
+    if gap is not None and any(claim.allocation is not None for claim in snapshot.claims.values()):
+        yield Unread(gap, "whether pods of it run already, or give way, is unknown")
+
+
 def never_all(unclear: Sequence[Words], stop: Diagnosis) -> bool:
     """Whether not all pods fit, whatever the kinds hold that were not read: their objects take room, and make none.
 

@@ -278,6 +278,22 @@ def test_new_pods_of_a_rollout_rest_on_what_was_read(tmp_path: Path, kind: str) 
     assert (code, f"if there is no {kind}" in " ".join(out.split())) == (3, True), out
 
 
+@pytest.mark.parametrize("unread", ["Pod", "ResourceClaim", "Node", "DeviceClass", "ReplicaSet", "ResourceSlice"])
+@pytest.mark.parametrize("changed", [True, False])
+def test_no_answer_turns_into_its_opposite_without_a_kind(tmp_path: Path, changed: bool, unread: str) -> None:
+    """All fit with everything read: the pods run already, or the former ones give way."""
+    web = deployment(2)
+    web["spec"]["strategy"] = {"type": "Recreate"}
+    if changed:
+        web["spec"]["template"]["spec"]["containers"][0]["image"] = "other:2"
+    (tmp_path / "web.json").write_text(json.dumps(web))
+    left = [each for each in [CLASS, *full()] if each["kind"] != unread]
+    write_cluster(tmp_path / "cluster.json", left, (unread,))
+    where = ("--snapshot", str(tmp_path / "cluster.json"), "--kubernetes-version", "1.36")
+    code, out, _ = ran("fit", "-f", str(tmp_path / "web.json"), *where)
+    assert code in (0, 3), out
+
+
 # A workload by its name.
 
 
