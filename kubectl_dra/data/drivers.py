@@ -190,7 +190,7 @@ class Driver(Struct, frozen=True):
     Devices of a ``pod_level`` driver, such as network interfaces, reach the pod without a container that uses
     the claim. Claims of a ``shareable`` one are meant to be shared. ``passing_taints``: of its taints those that say no
     fault, each with what ends it. ``products``: by name, the attributes and capacities that each of their devices has;
-    those of ``arm64`` are built together with such CPUs alone.
+    those of ``arm64`` are built together with such CPUs alone. ``mig_by_product``: the profiles of partitions of each.
     """
 
     name: str
@@ -210,6 +210,7 @@ class Driver(Struct, frozen=True):
     config_hints: Mapping[str, str]
     products: Mapping[str, Mapping[str, str]]
     mig_profiles: tuple[str, ...]
+    mig_by_product: Mapping[str, tuple[str, ...]]
     mig_pattern: re.Pattern[str] | None
     mig_label: str
     without_mig: tuple[str, ...]
@@ -233,6 +234,16 @@ class Driver(Struct, frozen=True):
     def product_attribute(self) -> str:
         """The attribute that says which product a device is; empty if no products are known."""
         return next((name for name, known in self.attributes.items() if known.names == "products"), "")
+
+    def has_mig_profile(self, product: str, profile: str) -> bool | None:
+        """Whether devices of a product can be partitioned like that; None if the catalogue does not say.
+
+        With an empty profile: whether they can be partitioned at all.
+        """
+        if product in self.without_mig:
+            return False
+        known = self.mig_by_product.get(product)
+        return None if known is None else not profile or whole_partition(profile) in known
 
     def api_version(self, version: str) -> str:
         """The version of resource.k8s.io that a release of the driver writes; empty if that is not known."""
@@ -375,6 +386,7 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
     attributes = {name: _attribute(below) for name, below in (raw.get("attributes") or {}).items()}
     kinds = tuple(_kind(raw["driver"], below, attributes) for below in raw.get("kinds") or ())
     mig = raw.get("mig") or {}
+    mig_by_product = {product: tuple(names) for product, names in (mig.get("profiles") or {}).items()}
     return Driver(
         name=raw["driver"],
         title=raw["title"],
@@ -394,7 +406,8 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         no_equal={name: raw["hints"][hint] for name, hint in (raw.get("no_equal") or {}).items()},
         config_hints=raw.get("config_hints") or {},
         products=raw.get("products") or {},
-        mig_profiles=tuple(mig.get("profiles") or ()),
+        mig_profiles=tuple(dict.fromkeys(name for names in mig_by_product.values() for name in names)),
+        mig_by_product=mig_by_product,
         mig_pattern=re.compile(mig["pattern"]) if mig else None,
         mig_label=mig.get("label") or "",
         without_mig=tuple(mig.get("without") or ()),
@@ -409,6 +422,11 @@ def _driver(raw: Mapping[str, Any]) -> Driver:
         writes=raw.get("writes") or {},
         arm64=tuple(raw.get("arm64") or ()),
     )
+
+
+def whole_partition(profile: str) -> str:
+    """The MIG profile to which a compute instance, or one with or without media extensions, belongs."""
+    return profile.rpartition("c.")[2].partition("+")[0].removesuffix("-me")
 
 
 def installed_class(driver: str, raw: Mapping[str, Any], kinds: tuple[Kind, ...] = ()) -> InstalledClass:

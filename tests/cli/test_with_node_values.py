@@ -53,6 +53,30 @@ def test_an_example_is_of_the_kind_that_is_asked_for(dra: Dra) -> None:
     assert of_example(dra, "mig-profile-missing", *asks, WITH, *proposed(ran)).code == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("8xA100,type=mig,profile=3g.40gb", "NVIDIA A100-SXM4-40GB has no profile 3g.40gb; its profiles are 1g.5gb, "),
+        ("8xH200", "read profile of devices"),
+        ("8xL4", "read profile of devices"),
+        ("8xL4,type=mig,profile=3g.40gb", "NVIDIA L4 has no partitions (MIG)"),
+    ],
+)
+def test_partitions_are_those_of_the_product(dra: Dra, words: str, told: str) -> None:
+    """What a GPU cannot be cut into is neither taken nor proposed."""
+    asks = ("-f", str(EXAMPLES / "mig-profile-missing" / "manifest.yaml"))
+    ran = of_example(dra, "mig-profile-missing", *asks, WITH, words)
+    assert ran.code == 2 and told in said(ran)
+    first = proposed(ran)[0]
+    assert first.startswith("product=NVIDIA A100 80GB PCIe,devices=8,type=mig,profile=")
+    assert of_example(dra, "mig-profile-missing", *asks, WITH, first).code == 0
+
+
+def test_other_products_of_the_name_have_the_partition(dra: Dra) -> None:
+    asks = ("-f", str(EXAMPLES / "mig-profile-missing" / "manifest.yaml"))
+    assert of_example(dra, "mig-profile-missing", *asks, WITH, "8xH100,type=mig,profile=3g.40gb").code == 0
+
+
 def new_node(change: JSON) -> str:
     made = node("new", 1)
     made[1]["spec"] |= change

@@ -112,6 +112,21 @@ def test_mig_profiles_fit_their_own_pattern() -> None:
     assert [one for one in driver.mig_profiles if not driver.mig_pattern.fullmatch(one)] == []
 
 
+@pytest.mark.parametrize(
+    ("product", "profile", "has"),
+    [
+        ("NVIDIA A100-SXM4-40GB", "3g.20gb", True),
+        ("NVIDIA A100-SXM4-40GB", "1c.3g.20gb+me", True),
+        ("NVIDIA A100-SXM4-40GB", "1c.3g.40gb+me", False),
+        ("NVIDIA A100-SXM4-40GB", "", True),
+        ("NVIDIA L4", "", False),
+        ("NVIDIA A100X", "3g.40gb", None),
+    ],
+)
+def test_which_partitions_a_product_can_have(product: str, profile: str, has: bool | None) -> None:
+    assert catalogue().drivers["gpu.nvidia.com"].has_mig_profile(product, profile) is has
+
+
 def test_what_drivers_refuse_is_known_without_reading_all_of_them() -> None:
     assert catalogue().whole_node == {"tpu.google.com"}
     assert catalogue().one_pod == {"dra.cpu", "dra.net", "sriovnetwork.k8snetworkplumbingwg.io"}
@@ -132,6 +147,7 @@ def test_what_is_told_of_a_driver_is_in_its_file() -> None:
 def test_no_field_is_misspelled() -> None:
     own = {"driver", "mig", "hints", "pod", "whole_node", "one_pod"}
     known = own | set(Driver.__struct_fields__) - {"name", "mig_profiles", "mig_pattern", "mig_label", "without_mig"}
+    known -= {"mig_by_product"}
     for file in vendor_files().values():
         for text in file.drivers.values():
             raw = parsed(text)

@@ -153,6 +153,7 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
     ):
         products = (exact,)
     kind = _kind(driver, typed)
+    products = _with_partitions(driver, kind, products, described)
     said = _typed(driver, typed, described, snapshot)
     certain = {
         name: next(iter(known.values))
@@ -176,7 +177,13 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
         facts.like,
     )
     named = described.all.get("product", "")
-    not_there = [name for name in meant(named, driver.product_names) if products and name not in products]
+    called_so = meant(named, driver.product_names) if products else ()
+    profile = described.all.get(_profile_attribute(driver, kind), "")
+    not_there = [
+        name
+        for name in called_so
+        if name not in products and not (profile and driver.has_mig_profile(name, profile) is False)
+    ]
     return NodeInWords(node, device, driver, kind, products, beside, described, not_there=not_there)
 
 
@@ -321,6 +328,32 @@ def _products(driver: Driver, wanted: str, described: Described, snapshot: Snaps
             driver.product_names,
         )
     return products
+
+
+def _profile_attribute(driver: Driver, kind: Kind) -> str:
+    """The attribute with the profile of a partition; empty if these are none."""
+    return next((name for name in kind.always if driver.attributes[name].names == "mig"), "")
+
+
+def _with_partitions(driver: Driver, kind: Kind, products: tuple[str, ...], described: Described) -> tuple[str, ...]:
+    """Of partitions, the products that can have them, if one was named; all others as they are."""
+    attribute = _profile_attribute(driver, kind)
+    wanted = described.all.get(attribute, "")
+    can = tuple(product for product in products if driver.has_mig_profile(product, wanted) is not False)
+    if not attribute or not products or can:
+        return can if attribute else products
+    own = dict.fromkeys(profile for product in products for profile in driver.mig_by_product.get(product, ()))
+    size = wanted.partition("g")[0]
+    others = [product for product in driver.product_names if driver.has_mig_profile(product, wanted)]
+    instead = [(f"With {product}", described.written({"product": product})) for product in others[:2]]
+    instead += [
+        (f"With {profile}", described.written({attribute: profile}))
+        for profile in own
+        if profile.partition("g")[0] == size
+    ]
+    its, have = ("its", "has") if len(products) == 1 else ("their", "have")
+    text = f"{attribute} {wanted}; {its} {attribute}s are {some(list(own), 6)}" if own else "partitions (MIG)"
+    raise FlagValueError(f"{some(products)} {have} no {text}", instead=instead)
 
 
 def unknown_product(

@@ -18,7 +18,7 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.drivers import catalogue, name_in
 from kubectl_dra.data.machine_types import machine_types
-from kubectl_dra.errors import InputError, UsageError
+from kubectl_dra.errors import FlagValueError, InputError, UsageError
 from kubectl_dra.explain.question.device_facts import (
     DeviceFacts,
     facts_of,
@@ -163,10 +163,14 @@ def saying_all(
         values = [(f"With {product}", words.described.written({"product": product})) for product in shown]
         return Completion(values, products=True)
     examples = _examples(words, names, question, snapshot, scheduler)
-    if examples is None:
-        examples = _of_another_kind(words, question, snapshot, scheduler) or _usual(words, names, snapshot)
-    pairs = join(f"{name}={value}" for name, value in examples.items())
-    return Completion([(f"For example with {pairs}", words.described.written(examples))])
+    if examples is None and (values := _of_another_kind(words, question, snapshot, scheduler)):
+        return Completion(values)
+    return Completion([_example(words, _usual(words, names, snapshot) if examples is None else examples)])
+
+
+def _example(words: NodeInWords, values: Mapping[str, str]) -> tuple[str, str]:
+    pairs = join(f"{name}={value}" for name, value in values.items())
+    return f"For example with {pairs}", words.described.written(values)
 
 
 def _sold(devices: int) -> Callable[[str], bool]:
@@ -203,9 +207,13 @@ def _usual(words: NodeInWords, names: Mapping[str, str], snapshot: Snapshot) -> 
 
 def _of_another_kind(
     words: NodeInWords, question: Question, snapshot: Snapshot, scheduler: Scheduler
-) -> dict[str, str]:
-    """What makes the devices ones of another kind, such as a partition, that requests take; empty if there is none."""
+) -> list[tuple[str, str]]:
+    """What makes the devices ones of another kind, such as a partition, that requests take; empty if there is none.
+
+    Of a product that has none, the products that have.
+    """
     described = words.described
+    others: list[tuple[str, str]] = []
     for kind in words.driver.kinds:
         given = {name: str(value) for name, value in kind.given.items() if name not in described.all}
         if not given or len(given) < len(kind.given):
@@ -213,14 +221,17 @@ def _of_another_kind(
         changed = replace(described, first="", base={}, words={**described.all, **given})
         try:
             other = node_in_words(changed, (), snapshot, words.node.node.name)
+        except FlagValueError as error:
+            others += error.instead
+            continue
         except (InputError, UsageError):
             continue
         names = missing(other, question, snapshot, scheduler)
         if not names and _taken([other.device], question, snapshot, scheduler):
-            return given
+            return [_example(words, given)]
         if names and (examples := _examples(other, names, question, snapshot, scheduler)) is not None:
-            return {**given, **examples}
-    return {}
+            return [_example(words, {**given, **examples})]
+    return others
 
 
 def _said(

@@ -314,7 +314,8 @@ def _usable(
             known(additions([parse(text) for text in others], snapshot, scheduler), questions, snapshot, scheduler)
         except FlagValueError as next_error:
             if again:
-                yield from _usable(next_error, others, questions, snapshot, scheduler, again=False)
+                for further, usable in _usable(next_error, others, questions, snapshot, scheduler, again=False):
+                    yield f"{label}, {further[:1].lower()}{further[1:]}", usable
         except DraError:
             continue
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kubectl_dra.cel.columns import Column
-from kubectl_dra.data.drivers import Driver
+from kubectl_dra.data.drivers import Driver, whole_partition
 from kubectl_dra.lint.analysis.absent_reads import harmless
 from kubectl_dra.lint.analysis.capacity_requests import unknown_capacities
 from kubectl_dra.lint.analysis.cel_terms import comparisons
@@ -129,8 +129,7 @@ def profile_problem(driver: Driver, text: str) -> tuple[str, Sequence[str], bool
     if text in driver.mig_profiles:
         return None
     if driver.mig_pattern.fullmatch(text):
-        # Compute instances and media extensions belong to a profile that is in the list.
-        base = text.rpartition("c.")[2].partition("+")[0].removesuffix("-me")
+        base = whole_partition(text)
         if base in driver.mig_profiles:
             return None
         near = nearest(base, driver.mig_profiles, 3)
