@@ -191,6 +191,7 @@ WRONG = (
     ("example.org/gpu=900", "example.org/gpu is a number from 1 to 128"),
     ("driver=nvidia,devices=1", "the catalogue does not know it (did you mean gpu.nvidia.com?)"),
     ("driver=gpu.nvidia.com,devices=1,vram=1Gi", "have no vram (did you mean memory?)"),
+    ("gpu-1,gpu-2", '"gpu-2" is not NAME=VALUE (another node needs a --with-node of its own)'),
     ("like=", '"like=" is not NAME=VALUE'),
     ("1xL4,label:=ml", '"label:=ml" is not NAME=VALUE'),
     ("like=gpv", "there is no Node gpv; did you mean gpu?"),

@@ -115,7 +115,8 @@ def _pairs(parts: Iterable[str], text: str) -> dict[str, str]:
         key, equal, value = part.partition("=")
         label = key.startswith(LABEL)
         if not equal or not key.removeprefix(LABEL) or not (value or label) or key in pairs:
-            what = f'"{key}" is there twice' if key in pairs else f'"{part}" is not NAME=VALUE'
+            alone = "" if equal else f" (another node needs a {FLAG} of its own)"
+            what = f'"{key}" is there twice' if key in pairs else f'"{part}" is not NAME=VALUE{alone}'
             raise UsageError(f'{FLAG} "{text}": {what}; write one of: {GRAMMAR}')
         if wrong := _wrong_label(key.removeprefix(LABEL).strip(), value.strip()) if label else "":
             raise UsageError(f'{FLAG} "{text}": "{part}" is no label: {wrong}')
