@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from kubectl_dra.command import ClusterFlags, CommandLine, kubectl, misnamed
-from kubectl_dra.data.packed import packed
+from kubectl_dra.data.code_pages import packed
 from kubectl_dra.errors import UsageError
 from kubectl_dra.text import did_you_mean, nearest
 

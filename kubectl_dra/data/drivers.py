@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache, cached_property
+from itertools import chain
 from pathlib import Path as File
 from typing import Any, Final
 
@@ -58,6 +59,11 @@ def parsed(text: str) -> Any:
     import yaml
 
     return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def table(name: str) -> Any:
+    """The value of a YAML file beside the vendors' folder."""
+    return parsed(FOLDER.with_name(name).read_text("utf-8"))
 
 
 STANDARD: Final = "resource.kubernetes.io"
@@ -197,27 +203,27 @@ class Driver(Struct, frozen=True):
     title: str
     as_of: str
     complete: bool
-    kubernetes: str
-    notes: tuple[str, ...]
     attributes: Mapping[str, Attribute]
-    capacities: Mapping[str, Mapping[str, Any]]
     kinds: tuple[Kind, ...]
     classes: Mapping[str, InstalledClass]
     configs: tuple[ConfigKind, ...] | None
-    removed: Mapping[str, str]
-    instead: Mapping[str, str]
-    no_equal: Mapping[str, str]
-    config_hints: Mapping[str, str]
-    products: Mapping[str, Mapping[str, str]]
-    mig_profiles: tuple[str, ...]
-    mig_by_product: Mapping[str, tuple[str, ...]]
-    mig_pattern: re.Pattern[str] | None
-    mig_label: str
-    without_mig: tuple[str, ...]
-    taints: tuple[str, ...]
-    passing_taints: Mapping[str, str]
-    pod_level: bool
-    shareable: bool
+    kubernetes: str = ""
+    notes: tuple[str, ...] = ()
+    capacities: Mapping[str, Mapping[str, Any]] = {}
+    removed: Mapping[str, str] = {}
+    instead: Mapping[str, str] = {}
+    no_equal: Mapping[str, str] = {}
+    config_hints: Mapping[str, str] = {}
+    products: Mapping[str, Mapping[str, str]] = {}
+    mig_profiles: tuple[str, ...] = ()
+    mig_by_product: Mapping[str, tuple[str, ...]] = {}
+    mig_pattern: re.Pattern[str] | None = None
+    mig_label: str = ""
+    without_mig: tuple[str, ...] = ()
+    taints: tuple[str, ...] = ()
+    passing_taints: Mapping[str, str] = {}
+    pod_level: bool = False
+    shareable: bool = False
     gates: tuple[DriverGate, ...] = ()
     defects: tuple[DriverDefect, ...] = ()
     unseen: str = ""
@@ -352,18 +358,8 @@ class Catalogue:
     def looks(self) -> tuple[PodLook, ...]:
         """Signs of the pods of all drivers, without parsing anything else of the documents."""
         sections = ((name, _POD.search(text)) for name, text in self._texts.items())
-        return tuple(
-            PodLook(
-                name,
-                raw["container"],
-                tuple(raw["signs"]),
-                bool(raw.get("required")),
-                raw.get("gates", ""),
-                tuple(raw.get("needs", ())),
-                raw.get("waits", ""),
-            )
-            for name, raw in ((name, parsed(section[0])["pod"]) for name, section in sections if section is not None)
-        )
+        pods = ((name, parsed(section[0])["pod"]) for name, section in sections if section is not None)
+        return tuple(convert({"driver": name, **pod}, PodLook) for name, pod in pods)
 
     def _driver(self, name: str) -> Driver:
         driver = self._parsed.get(name)
@@ -383,45 +379,24 @@ def catalogue() -> Catalogue:
 
 
 def _driver(raw: Mapping[str, Any]) -> Driver:
-    attributes = {name: _attribute(below) for name, below in (raw.get("attributes") or {}).items()}
-    kinds = tuple(_kind(raw["driver"], below, attributes) for below in raw.get("kinds") or ())
-    mig = raw.get("mig") or {}
-    mig_by_product = {product: tuple(names) for product, names in (mig.get("profiles") or {}).items()}
-    return Driver(
-        name=raw["driver"],
-        title=raw["title"],
-        as_of=str(raw["as_of"]),
-        complete=raw["complete"],
-        kubernetes=raw.get("kubernetes") or "",
-        notes=tuple(raw.get("notes") or ()),
-        attributes=attributes,
-        capacities=raw.get("capacities") or {},
-        kinds=kinds,
-        classes={
-            written["name"]: installed_class(raw["driver"], written, kinds) for written in raw.get("classes") or ()
-        },
-        configs=tuple(map(_config, raw["configs"])) if "configs" in raw else None,
-        removed=raw.get("removed") or {},
-        instead=raw.get("instead") or {},
-        no_equal={name: raw["hints"][hint] for name, hint in (raw.get("no_equal") or {}).items()},
-        config_hints=raw.get("config_hints") or {},
-        products=raw.get("products") or {},
-        mig_profiles=tuple(dict.fromkeys(name for names in mig_by_product.values() for name in names)),
-        mig_by_product=mig_by_product,
-        mig_pattern=re.compile(mig["pattern"]) if mig else None,
-        mig_label=mig.get("label") or "",
-        without_mig=tuple(mig.get("without") or ()),
-        taints=tuple(raw.get("taints") or ()),
-        passing_taints=raw.get("passing_taints") or {},
-        pod_level=bool(raw.get("pod_level")),
-        shareable=bool(raw.get("shareable")),
-        gates=tuple(convert(gate, DriverGate) for gate in raw.get("gates") or ()),
-        defects=tuple(convert(defect, DriverDefect) for defect in raw.get("defects") or ()),
-        unseen=raw.get("unseen") or "",
-        unseen_command=raw.get("unseen_command") or "",
-        writes=raw.get("writes") or {},
-        arm64=tuple(raw.get("arm64") or ()),
-    )
+    name, mig = raw["driver"], raw.get("mig") or {}
+    by_product = mig.get("profiles", {})
+    attributes = {written: _attribute(below) for written, below in (raw.get("attributes") or {}).items()}
+    kinds = tuple(_kind(name, below, attributes) for below in raw.get("kinds") or ())
+    own = {
+        "name": name,
+        "attributes": attributes,
+        "kinds": kinds,
+        "classes": {below["name"]: installed_class(name, below, kinds) for below in raw.get("classes") or ()},
+        "configs": [_config(below) for below in raw["configs"]] if "configs" in raw else None,
+        "no_equal": {written: raw["hints"][hint] for written, hint in (raw.get("no_equal") or {}).items()},
+        "mig_profiles": list(dict.fromkeys(chain.from_iterable(by_product.values()))),
+        "mig_by_product": by_product,
+        "mig_pattern": re.compile(mig["pattern"]) if mig else None,
+        "mig_label": mig.get("label", ""),
+        "without_mig": mig.get("without", ()),
+    }
+    return convert({**raw, **own}, Driver)
 
 
 def whole_partition(profile: str) -> str:
@@ -431,15 +406,8 @@ def whole_partition(profile: str) -> str:
 
 def installed_class(driver: str, raw: Mapping[str, Any], kinds: tuple[Kind, ...] = ()) -> InstalledClass:
     """A class as a file gives it. If it names no kinds of device, it admits all."""
-    return InstalledClass(
-        raw["name"],
-        driver,
-        raw.get("selector", ""),
-        raw.get("extended_resource", ""),
-        raw.get("since", ""),
-        raw.get("note", ""),
-        tuple(raw.get("kinds", ()) or (kind.name for kind in kinds)),
-    )
+    admits = raw.get("kinds", ()) or tuple(kind.name for kind in kinds)
+    return convert({**raw, "driver": driver, "kinds": admits}, InstalledClass)
 
 
 def _attribute(raw: Mapping[str, Any]) -> Attribute:

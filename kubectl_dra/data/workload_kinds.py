@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
-from typing import Final
 
 from msgspec import Struct, convert
 
 from kubectl_dra.api.releases import GROUP
-from kubectl_dra.data.drivers import parsed
-
-FILE: Final = Path(__file__).with_name("workload_kinds.yaml")
+from kubectl_dra.data.drivers import table
 
 
 class WorkloadKind(Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,7 +37,7 @@ class WorkloadKind(Struct, frozen=True, forbid_unknown_fields=True):
 def workload_kinds() -> Mapping[tuple[str, str], Sequence[WorkloadKind]]:
     """The rows of each group and kind, in order."""
     rows: dict[tuple[str, str], list[WorkloadKind]] = {}
-    for row in convert(parsed(FILE.read_text("utf-8")), list[WorkloadKind]):
+    for row in convert(table("workload_kinds.yaml"), list[WorkloadKind]):
         for name in row.kinds:
             group, _, kind = name.rpartition("/")
             rows.setdefault((group, kind), []).append(row)

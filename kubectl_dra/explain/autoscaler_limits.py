@@ -10,7 +10,7 @@ from kubectl_dra.allocation.extended_resources import extended_requests
 from kubectl_dra.api.taints import BLOCKING_EFFECTS
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.data.autoscalers import ALWAYS, cloud_of, limits
+from kubectl_dra.data.clouds import ALWAYS, autoscalers, cloud_of
 from kubectl_dra.data.messages import CLUSTER_AUTOSCALER, KARPENTER, Speaker
 from kubectl_dra.explain.analysis import as_created
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, say
@@ -40,7 +40,11 @@ def autoscaler_notes(
         for question in asking:
             met.update(dict.fromkeys(_met(question, added, snapshot)))
         release = settings.scheduler.release
-        known = [limit for limit in limits() if limit.says == who and limit.when in met and limit.affects(release)]
+        known = [
+            limit
+            for limit in autoscalers().limits
+            if limit.says == who and limit.when in met and limit.affects(release)
+        ]
         certain: list[Words] = [limit.why for limit in known if limit.certain]
         other: list[Words] = [limit.why for limit in known if not limit.certain]
         if certain:

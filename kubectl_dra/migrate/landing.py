@@ -20,7 +20,7 @@ from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
-from kubectl_dra.data.autoscalers import maker_of_deployments, makers
+from kubectl_dra.data.clouds import autoscalers
 from kubectl_dra.errors import DraError, FileError, InputError
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.analysis import as_created
@@ -301,7 +301,7 @@ def by_labels(spec: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str]]:
     """What to know of claims where the labels that a pod asks of its nodes say who makes these; once for each."""
     messages: set[str] = set()
     for path, key in _labels(spec):
-        for maker in makers():
+        for maker in autoscalers().makers:
             if maker.labels and re.match(maker.labels, key) and maker.message not in messages:
                 messages.add(maker.message)
                 yield path, maker.message
@@ -320,7 +320,7 @@ def _labels(spec: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str]]:
 def autoscaler(raw: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> str:
     """What to know of claims where an object says who makes nodes; empty where it says nothing of it."""
     group, kind = key_of(raw)
-    known = next((maker.message for maker in makers() if (maker.group, maker.kind) == (group, kind)), "")
+    known = next((maker.message for maker in autoscalers().makers if (maker.group, maker.kind) == (group, kind)), "")
     if (group, kind) == ("karpenter.sh", "NodePool"):
         made_by = value_at(raw, ("spec", "template", "spec", "nodeClassRef", "group"))
         # The class says it, where it is one of those above.
@@ -330,12 +330,12 @@ def autoscaler(raw: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> s
         for spec in pod_specs(raw)
         for container in containers(spec)
     ):
-        return maker_of_deployments().message
+        return autoscalers().of_deployments.message
     return known
 
 
 def _of_pool(group: str, otherwise: str) -> str:
-    return next((maker.message for maker in makers() if maker.group == group), otherwise)
+    return next((maker.message for maker in autoscalers().makers if maker.group == group), otherwise)
 
 
 def claims_devices(objects: Iterable[Mapping[str, Any]]) -> bool:

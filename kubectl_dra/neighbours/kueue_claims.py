@@ -7,20 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from msgspec import Struct, convert
 
-from kubectl_dra import data
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
 from kubectl_dra.api.pods import Pod, PodSpec
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.driver_releases import numbers
-from kubectl_dra.data.drivers import parsed
+from kubectl_dra.data.drivers import table
 from kubectl_dra.neighbours.kueue_controller import claim_gate, configuration, controller
 
-FILE: Final = Path(data.__file__).with_name("kueue_claims.yaml")
 _GATE_ON: Final = "0.18"
 """From here on Kueue counts claims by default."""
 
@@ -53,7 +50,7 @@ class TakenShape(NamedTuple):
 @cache
 def claim_rules() -> tuple[ClaimRule, ...]:
     """All rules, in their order."""
-    return convert(parsed(FILE.read_text("utf-8")), tuple[ClaimRule, ...])
+    return convert(table("kueue_claims.yaml"), tuple[ClaimRule, ...])
 
 
 def taken_shapes(pods: Iterable[PodSpec], namespace: str, snapshot: Snapshot) -> tuple[TakenShape, ...]:

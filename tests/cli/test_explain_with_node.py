@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.data.autoscalers import clouds, limits
+from kubectl_dra.data.clouds import autoscalers
 from kubectl_dra.data.messages import AUTOSCALERS
 from tests.cli.conftest import Ran
 from tests.fit.worlds import CLASS, claim, node, running, write_cluster
@@ -216,14 +216,14 @@ def test_only_a_pod_or_claim_is_asked_with_it(dra: Dra, tmp_path: Path, words: t
 
 
 def test_each_limit_and_cloud_has_its_source() -> None:
-    for limit in limits():
+    for limit in autoscalers().limits:
         assert limit.says in AUTOSCALERS
         assert limit.source
         assert not limit.why.endswith(".")
-    for cloud in clouds():
+    for cloud in autoscalers().clouds:
         assert cloud.source
         assert not cloud.zero.endswith(".")
-    assert [cloud.title for cloud in clouds()][-1] == ""
+    assert [cloud.title for cloud in autoscalers().clouds][-1] == ""
 
 
 def test_a_pod_that_has_its_devices_is_told_of_no_autoscaler(dra: Dra, tmp_path: Path) -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from msgspec import convert
 
-from kubectl_dra.data.drivers import catalogue, parsed
-from kubectl_dra.data.machine_types import FILE, CloudMachines, MachineType, machine_types
+from kubectl_dra.data.clouds import MachineType, machine_groups, machine_types
+from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.data.product_names import meant
 
 PRODUCTS = {product for driver in catalogue().drivers.values() for product in driver.products}
 NVIDIA = catalogue().drivers["gpu.nvidia.com"]
-GROUPS = convert(parsed(FILE.read_text("utf-8")), list[CloudMachines])
 ROWS = pytest.mark.parametrize(("name", "machine"), machine_types().items(), ids=list(machine_types()))
 
 
@@ -40,9 +38,9 @@ def test_an_nvidia_product_means_itself_and_its_kind_is_known(product: str) -> N
 
 
 def test_names_differ_but_for_capitals() -> None:
-    names = [name for group in GROUPS for name in group.machines]
+    names = [name for group in machine_groups() for name in group.machines]
     assert len({name.lower() for name in names}) == len(names)
 
 
 def test_each_group_says_where_its_figures_are_from() -> None:
-    assert all(group.sources and all(url.startswith("https://") for url in group.sources) for group in GROUPS)
+    assert all(group.sources and all(url.startswith("https://") for url in group.sources) for group in machine_groups())

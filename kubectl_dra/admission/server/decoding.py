@@ -16,7 +16,7 @@ from kubectl_dra.api.dra_fields import KINDS, fields
 from kubectl_dra.api.quantity import WRONG_FORM, Quantity, QuantityError
 from kubectl_dra.api.releases import GROUP, MODELLED, SCHEMAS, Release
 from kubectl_dra.api.schema import Field, FieldPath
-from kubectl_dra.data.packed import packed
+from kubectl_dra.data.code_pages import packed
 
 _STRING: Final = Field("string", "", False, False, True)
 _OBJECT_META: Final = Field("ObjectMeta", "", False, False, False)

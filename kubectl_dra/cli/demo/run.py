@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.cli.demo import DemoFlags
 from kubectl_dra.command import CommandLine
-from kubectl_dra.data.packed import packed
+from kubectl_dra.data.code_pages import packed
 from kubectl_dra.errors import InputError
 from kubectl_dra.report.color import Painter
 from kubectl_dra.safe_output import put

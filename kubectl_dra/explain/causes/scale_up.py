@@ -10,7 +10,7 @@ from kubectl_dra.api.pods import Pod, PodCondition
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import parse
 from kubectl_dra.command import CommandLine, kubectl
-from kubectl_dra.data.autoscalers import cloud_of
+from kubectl_dra.data.clouds import cloud_of
 from kubectl_dra.data.messages import CLUSTER_AUTOSCALER, COMING, DRIVER, KARPENTER, LATER, UNKNOWN, all_understood
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look

@@ -17,8 +17,8 @@ from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import BLOCKING_EFFECTS
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot, stand_in
+from kubectl_dra.data.clouds import cloud_of_label, machine_types
 from kubectl_dra.data.drivers import Driver, vendor_files
-from kubectl_dra.data.machine_types import cloud_of_label, machine_types
 from kubectl_dra.explain.question.asked_labels import AskedLabel, asked_domains, asked_labels
 from kubectl_dra.explain.question.device_facts import attribute_text, products_there
 from kubectl_dra.explain.question.node_in_words import INSTANCE_TYPE, NodeInWords

@@ -16,8 +16,8 @@ from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.slices import Device, NodeScope, PoolID, ResourceSlice
 from kubectl_dra.cluster.cluster import NodeCopy
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.data.clouds import MachineType, machine_types
 from kubectl_dra.data.drivers import STANDARD, Driver, Kind, catalogue, vendor_files
-from kubectl_dra.data.machine_types import MachineType, machine_types
 from kubectl_dra.data.product_names import alike, meant
 from kubectl_dra.errors import FlagValueError, InputError
 from kubectl_dra.explain.question.device_facts import (

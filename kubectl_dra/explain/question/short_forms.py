@@ -9,8 +9,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.data.clouds import machine_types
 from kubectl_dra.data.drivers import catalogue, vendor_files
-from kubectl_dra.data.machine_types import machine_types
 from kubectl_dra.errors import FlagValueError, UsageError
 from kubectl_dra.explain.question.device_facts import drivers_of
 from kubectl_dra.explain.question.new_nodes import MOST, NewNodes, number_of

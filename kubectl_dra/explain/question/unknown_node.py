@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.data.clouds import machine_types
 from kubectl_dra.data.drivers import catalogue
-from kubectl_dra.data.machine_types import machine_types
 from kubectl_dra.errors import FlagValueError
 from kubectl_dra.explain.question.device_facts import is_product
 from kubectl_dra.explain.question.new_nodes import NewNodes

@@ -16,8 +16,8 @@ from kubectl_dra.cel import CompileError, compile_expression
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.data.clouds import machine_types
 from kubectl_dra.data.drivers import catalogue, name_in
-from kubectl_dra.data.machine_types import machine_types
 from kubectl_dra.errors import FlagValueError, InputError, UsageError
 from kubectl_dra.explain.question.device_facts import (
     DeviceFacts,

@@ -14,7 +14,7 @@ from kubectl_dra.api.releases import EXPLAINED, UNTOLD
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cel.errors import CompileError
 from kubectl_dra.cel.library.regex import PatternError
-from kubectl_dra.data.packed import packed
+from kubectl_dra.data.code_pages import packed
 from kubectl_dra.errors import InputError
 from kubectl_dra.migrate.vendors.label_to_cel import Untranslatable, condition
 from kubectl_dra.migrate.vendors.model import (
