@@ -20,6 +20,13 @@ class NodeSelectorTerm(Wire, frozen=True):
     expressions: tuple[Requirement, ...] = field(default=(), name="matchExpressions")
     fields: tuple[Requirement, ...] = field(default=(), name="matchFields")
 
+    def holds(self, node: Node) -> bool:
+        """Whether it matches the node; one that cannot be parsed does not."""
+        try:
+            return term_matches(self, node)
+        except InvalidNodeSelector:
+            return False
+
     def __str__(self) -> str:
         entries = (*self.expressions, *self.fields)
         more = len(entries) - _SHOWN
@@ -39,6 +46,10 @@ class NodeSelector(Wire, frozen=True):
             InvalidNodeSelector: an operator or value that the scheduler cannot parse.
         """
         return any(term_matches(term, node) for term in self.terms)
+
+    def admits(self, node: Node) -> bool:
+        """Whether one term holds on the node, where one that cannot be parsed does not affect the others."""
+        return any(term.holds(node) for term in self.terms)
 
     def __str__(self) -> str:
         more = len(self.terms) - _SHOWN

@@ -16,9 +16,9 @@ from kubectl_dra.api.slices import DeviceID, PoolID, ResourceSlice, newest_slice
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import Moment, moment, parse
 from kubectl_dra.data.drivers import catalogue
+from kubectl_dra.drivers.driver_pods import kubelet_root
 from kubectl_dra.drivers.hardware import plugin_offer
 from kubectl_dra.drivers.health import DriverState, NodeDriver, seconds_since
-from kubectl_dra.drivers.pod_recognition import kubelet_root
 
 _ENOUGH: Final = 2
 """So many nodes with another release say that this one is the odd one."""

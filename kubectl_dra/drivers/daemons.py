@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from typing import Final
 
-from kubectl_dra.api.labels import InvalidNodeSelector
-from kubectl_dra.api.nodes import Node, Toleration, term_matches
+from kubectl_dra.api.nodes import Node, NodeSelector, Toleration
 from kubectl_dra.api.plugins import DaemonSet
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -63,14 +62,12 @@ def _labels_missing(daemon: DaemonSet, snapshot: Snapshot) -> Iterator[str]:
     if snapshot.is_gap("Node"):
         return
     nodes = snapshot.nodes.values()
-    spec = daemon.spec.template.spec
-    for key, value in spec.node_selector.items():
+    for key, value in daemon.spec.template.spec.node_selector.items():
         if not any(node.labels.get(key) == value for node in nodes):
             yield f"{key}={value}"
-    required = spec.affinity.node_affinity.required if spec.affinity is not None else None
-    terms = required.terms if required is not None else ()
-    if terms and not any(_matches(daemon, node) for node in nodes):
-        for term in terms:
+    required = _required(daemon)
+    if required is not None and not any(map(required.admits, nodes)):
+        for term in required.terms:
             for requirement in term.expressions:
                 if requirement.operator in ("In", "Exists"):
                     yield f"{requirement.key}={'|'.join(requirement.values)}" if requirement.values else requirement.key
@@ -101,7 +98,7 @@ def left_out(daemon: DaemonSet, node: Node) -> LeftOut | None:
     missing = [f"{key}={value}" for key, value in spec.node_selector.items() if node.labels.get(key) != value]
     if missing:
         return LeftOut(labels=tuple(missing))
-    if not _matches(daemon, node):
+    if (required := _required(daemon)) is not None and not required.admits(node):
         return LeftOut()
     always = tuple(Toleration(key=key, operator="Exists") for key in ALWAYS)
     for taint in node.taints:
@@ -111,12 +108,6 @@ def left_out(daemon: DaemonSet, node: Node) -> LeftOut | None:
     return None
 
 
-def _matches(daemon: DaemonSet, node: Node) -> bool:
+def _required(daemon: DaemonSet) -> NodeSelector | None:
     affinity = daemon.spec.template.spec.affinity
-    required = affinity.node_affinity.required if affinity is not None else None
-    if required is None:
-        return True
-    try:
-        return any(term_matches(term, node) for term in required.terms)
-    except InvalidNodeSelector:
-        return False
+    return affinity.node_affinity.required if affinity is not None else None

@@ -31,9 +31,12 @@ from kubectl_dra.drivers.daemons import (
     node_of,
     replica_state,
 )
-from kubectl_dra.drivers.driver_pods import pods_of_drivers
+from kubectl_dra.drivers.driver_pods import (
+    Looks,
+    pods_of_drivers,
+)
 from kubectl_dra.drivers.failed_kubelet_calls import failing_calls
-from kubectl_dra.drivers.hardware import kind_of, promised, unserved, with_hardware
+from kubectl_dra.drivers.hardware import NVIDIA, kind_of, part_off, promised, unserved, with_hardware
 from kubectl_dra.drivers.health import (
     SEVERITY,
     DaemonState,
@@ -43,10 +46,6 @@ from kubectl_dra.drivers.health import (
     PoolCount,
     seconds_since,
     usual_count,
-)
-from kubectl_dra.drivers.part_off import NVIDIA, part_off
-from kubectl_dra.drivers.pod_recognition import (
-    Looks,
 )
 
 _DRIVER_TERM: Final = re.compile(r"""device\.driver\s*==\s*(["'])(?P<driver>[^"'\\]{1,63})\1""")

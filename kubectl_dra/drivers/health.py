@@ -20,7 +20,7 @@ STARTING_SECONDS: Final = 300
 
 
 class DriverState(StrEnum):
-    """State of a driver on a node, worst first."""
+    """State of a driver on a node, worst first; down to NODE_DOWN it is broken."""
 
     CRASHING = "crashing"
     """A container of it ends again and again."""
@@ -63,7 +63,7 @@ class DriverState(StrEnum):
     @property
     def broken(self) -> bool:
         """Whether it needs a repair."""
-        return self in _BROKEN
+        return SEVERITY[self] <= SEVERITY[DriverState.NODE_DOWN]
 
     @property
     def starts_no_pod(self) -> bool:
@@ -76,21 +76,6 @@ class DriverState(StrEnum):
         return self in (DriverState.UNKNOWN, DriverState.STARTING, DriverState.ENDING)
 
 
-_BROKEN: Final = (
-    DriverState.CRASHING,
-    DriverState.NOT_STARTING,
-    DriverState.NO_POD,
-    DriverState.GONE,
-    DriverState.PART_OFF,
-    DriverState.NOT_REGISTERED,
-    DriverState.NOT_ANSWERING,
-    DriverState.PREPARE_FAILING,
-    DriverState.SILENT,
-    DriverState.FEWER,
-    DriverState.INCOMPLETE,
-    DriverState.NOT_READY,
-    DriverState.NODE_DOWN,
-)
 _STARTS_NO_POD: Final = (
     DriverState.CRASHING,
     DriverState.NOT_STARTING,
@@ -341,11 +326,8 @@ def _container(status: PluginStatus, at: Moment) -> DriverState:
     last = status.last_state.terminated
     if state.running is not None and last is not None and last.exit_code and status.restart_count >= _AGAIN:
         # Without a probe it is ready as soon as it is up.
-        return (
-            DriverState.CRASHING
-            if seconds_since(state.running.started_at, at) < JUST_UP_SECONDS
-            else DriverState.HEALTHY
-        )
+        young = seconds_since(state.running.started_at, at) < JUST_UP_SECONDS
+        return DriverState.CRASHING if young else DriverState.HEALTHY
     return DriverState.HEALTHY
 
 

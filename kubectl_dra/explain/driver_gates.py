@@ -19,7 +19,7 @@ def with_gates(analysis: Analysis, findings: Sequence[Finding]) -> list[Finding]
 
 def _with_gate(analysis: Analysis, finding: Finding) -> Finding:
     from kubectl_dra.data.drivers import catalogue
-    from kubectl_dra.drivers.needed_gates import gate_off
+    from kubectl_dra.drivers.refused_claims import gate_off
 
     names = {located.funnel.device_class.name for located in analysis.funnels if located.funnel.name == finding.request}
     for name in names:

@@ -11,6 +11,8 @@ from kubectl_dra.drivers.refused_claims import (
     Refusal,
     any_of_whole_nodes,
     driver_of_whole_nodes,
+    gate_off,
+    gates_needed,
     published_on,
     refusals,
 )
@@ -55,8 +57,6 @@ def _asked_gates(analysis: Analysis) -> Iterator[GateLacking]:
     """Gates that the configurations need and that are off on every node."""
     if not analysis.snapshot.has_plugins:
         return
-    from kubectl_dra.drivers.needed_gates import gate_off, gates_needed
-
     for claim in (*analysis.allocated, *analysis.claims):
         for needed in gates_needed(claim, analysis.snapshot.classes):
             for row in gate_off(analysis.snapshot, needed.driver, needed.gate):

@@ -17,7 +17,7 @@ from kubectl_dra.data.messages import ANY, KUBELET, understood
 from kubectl_dra.drivers.concerns import ConcernKind, concerns_of
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState
-from kubectl_dra.drivers.needed_gates import gate_named
+from kubectl_dra.drivers.refused_claims import gate_named
 from kubectl_dra.explain.causes.on_node import containers_ended
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.driver_words import advice, concern_words, look_at_driver, pod_named, why

@@ -19,9 +19,8 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine
 from kubectl_dra.drivers.drain_check import awaiting
 from kubectl_dra.drivers.drivers_on_nodes import joined
-from kubectl_dra.drivers.hardware import plugin_offer
+from kubectl_dra.drivers.hardware import PluginShare, plugin_offer, plugin_shares
 from kubectl_dra.drivers.health import DriverState, NodeDriver
-from kubectl_dra.drivers.plugin_shares import PluginShare, plugin_shares
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.causes.on_node import unready_since
 from kubectl_dra.explain.causes.started_without_devices import unserved

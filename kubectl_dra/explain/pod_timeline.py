@@ -18,8 +18,7 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.cluster.time_read import parse
 from kubectl_dra.data.messages import AUTOSCALERS
-from kubectl_dra.drivers.needed_gates import GateNeeded, gates_needed
-from kubectl_dra.drivers.refused_claims import Refusal, refusals
+from kubectl_dra.drivers.refused_claims import GateNeeded, Refusal, gates_needed, refusals
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Milestone
 from kubectl_dra.explain.not_starting import not_starting

@@ -11,8 +11,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting
 from kubectl_dra.data.messages import understood
 from kubectl_dra.drivers.health import DriverState, NodeDriver
-from kubectl_dra.drivers.needed_gates import gate_named
-from kubectl_dra.drivers.refused_claims import PartOfNode, Refusal, refusals
+from kubectl_dra.drivers.refused_claims import PartOfNode, Refusal, gate_named, refusals
 from kubectl_dra.explain.diagnosis import Remedy
 from kubectl_dra.explain.driver_words import advice
 from kubectl_dra.explain.phrase import named, say

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from typing import Final, NamedTuple
 
 from msgspec import Struct, ValidationError, convert
 
@@ -26,6 +27,8 @@ from kubectl_dra.data.messages import (
     Understood,
     all_understood,
 )
+from kubectl_dra.neighbours.decider import KUEUE
+from kubectl_dra.neighbours.kueue import workload_of
 
 _LONGEST = 1_000_000
 
@@ -162,7 +165,7 @@ def _node_claims(events: Iterable[Event]) -> tuple[str, ...]:
 
 
 def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
-    """The NodeClaim that the pod waits for, the NodePools that do not suit it, cluster-autoscaler's status."""
+    """The NodeClaim that it waits for, NodePools that do not suit it, cluster-autoscaler's status, asked capacity."""
     for sign in scale_signs(pod, snapshot):
         if sign.who == CLUSTER_AUTOSCALER:
             yield Pointer("ConfigMap", *STATUS_MAP)
@@ -170,6 +173,7 @@ def pointers(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
             yield Pointer(NODE_CLAIM, name=sign.node_claim)
         elif sign.outcome != COMING:
             yield Pointer(NODE_POOL)
+    yield from _requested(pod, snapshot)
 
 
 def node_claim_of(sign: ScaleSign, snapshot: Snapshot) -> NodeClaim | None:
@@ -192,3 +196,79 @@ def groups(snapshot: Snapshot) -> tuple[GroupStatus, ...]:
     """The node groups of cluster-autoscaler, as its status tells; none where that was not read or is none."""
     read: ConfigMap | None = snapshot.others.get("ConfigMap", {}).get(STATUS_MAP)
     return groups_in(read.data.get("status", "")) if read is not None else ()
+
+
+# ProvisioningRequests: capacity that somebody asks cluster-autoscaler for ahead of the pods, and how that stands. The
+# conditions are those of cluster-autoscaler 1.36 (``apis/provisioningrequest/autoscaling.x-k8s.io/v1/types.go``).
+
+PROVISIONING: Final = "ProvisioningRequest.autoscaling.x-k8s.io"
+CONSUMES: Final = (
+    "autoscaling.x-k8s.io/consume-provisioning-request",
+    "cluster-autoscaler.kubernetes.io/consume-provisioning-request",
+)
+"""Annotations of pods for which capacity was asked: cluster-autoscaler makes no other node for them."""
+_OF_KUEUE: Final = f"{KUEUE}managed=true"
+
+
+class RequestStage(Enum):
+    """Stage of a request; the value is the condition that says so. Of several that hold, the first one counts."""
+
+    FAILED = "Failed"
+    REVOKED = "CapacityRevoked"
+    EXPIRED = "BookingExpired"
+    PROVISIONED = "Provisioned"
+    ACCEPTED = "Accepted"
+    NEW = ""
+
+
+class ProvisioningState(NamedTuple):
+    """Stage of a request, since when, and what is said of it."""
+
+    name: str
+    stage: RequestStage
+    since: str = ""
+    said: str = ""
+
+
+def _requested(pod: Pod, snapshot: Snapshot) -> Iterator[Pointer]:
+    """The request that a pod names, or those of Kueue where an admission check of its Workload is not ready."""
+    if name := consumed(pod):
+        yield Pointer(PROVISIONING, pod.metadata.namespace, name)
+        return
+    workload = workload_of(pod, snapshot)
+    if workload is not None and any(check.state != "Ready" for check in workload.status.admission_checks):
+        yield Pointer(PROVISIONING, pod.metadata.namespace, labels=_OF_KUEUE)
+
+
+def consumed(pod: Pod) -> str:
+    """The request whose capacity the pod is to use; empty if it names none."""
+    annotations = pod.metadata.annotations
+    return next((annotations[key] for key in CONSUMES if annotations.get(key)), "")
+
+
+def request_of(pod: Pod, snapshot: Snapshot) -> Conditioned | None:
+    """The request that the pod names, or the newest that Kueue has made for its Workload, if it was read."""
+    requests: Mapping[tuple[str, str], Conditioned] = snapshot.others.get(PROVISIONING, {})
+    if name := consumed(pod):
+        return requests.get((pod.metadata.namespace, name))
+    workload = workload_of(pod, snapshot)
+    own = [
+        request
+        for request in requests.values()
+        if workload is not None and any(owner.uid == workload.metadata.uid for owner in request.metadata.owners)
+    ]
+    return max(own, key=lambda request: request.metadata.creation_timestamp, default=None)
+
+
+def state_of_request(request: Conditioned) -> ProvisioningState:
+    """Stage of a request, with what is said of it."""
+    known = {condition.type: condition for condition in request.status.conditions}
+    for stage in RequestStage:
+        condition = known.get(stage.value)
+        if condition is None or condition.status != "True":
+            continue
+        # While it waits, cluster-autoscaler says there what for.
+        telling = known.get(RequestStage.PROVISIONED.value, condition) if stage is RequestStage.ACCEPTED else condition
+        said = telling.message or telling.reason
+        return ProvisioningState(request.metadata.name, stage, condition.last_transition_time, said)
+    return ProvisioningState(request.metadata.name, RequestStage.NEW)

@@ -161,13 +161,11 @@ def _devices(pods: KueuePodSet, namespace: str, snapshot: Snapshot) -> dict[str,
 
 def _requests(pods: KueuePodSet, namespace: str, snapshot: Snapshot) -> list[Request] | None:
     """The requests of all templates of a set of pods; None if one of them was not read."""
-    out: list[Request] = []
-    for claim in Pod(spec=pods.template.spec).claims:
-        template = snapshot.templates.get((namespace, claim.template_name or ""))
-        if template is None:
-            return None
-        out += map(Request.from_json, (template.spec.get("devices") or {}).get("requests") or ())
-    return out
+    claims = Pod(spec=pods.template.spec).claims
+    templates = [snapshot.templates.get((namespace, claim.template_name)) for claim in claims]
+    if None in templates:
+        return None
+    return [request for template in templates if template is not None for request in template.claim("", "").requests]
 
 
 # The tree of ClusterQueues and cohorts, for one resource of one flavor.

@@ -10,15 +10,13 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.pointed_objects import Pointer, merged
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.messages import CLUSTER_AUTOSCALER
-from kubectl_dra.neighbours import autoscalers, compute_domains, gangs, kueue, operators, provisioning
+from kubectl_dra.neighbours import autoscalers, gangs, kueue, operators
 from kubectl_dra.neighbours.kueue_controller import controller_in, settings_of
 
 _LAYERS: Final[tuple[Callable[[Pod, Snapshot], Iterator[Pointer]], ...]] = (
     kueue.pointers,
     gangs.pointers,
     autoscalers.pointers,
-    provisioning.pointers,
-    compute_domains.pointers,
     operators.pointers,
 )
 """Each says what a pod, and what was read for it so far, points to; nothing of a pod that has no sign of the layer."""

@@ -8,9 +8,8 @@ from typing import Any, Final
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import distinct
 from kubectl_dra.command import CommandLine, kubectl
-from kubectl_dra.drivers.hardware import served_by
+from kubectl_dra.drivers.hardware import PluginShare, served_by
 from kubectl_dra.drivers.health import DriverState, NodeDriver
-from kubectl_dra.drivers.plugin_shares import PluginShare
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.diagnosis import Diagnosis

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kubectl_dra.api.labels import InvalidNodeSelector
-from kubectl_dra.api.nodes import Node, NodeSelector, NodeSelectorTerm, term_matches
+from kubectl_dra.api.nodes import Node, NodeSelector, NodeSelectorTerm
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin, share_of_best
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
@@ -65,12 +64,12 @@ class NodeAffinityFilter(Plugin):
 
     def filter(self, node: NodeState) -> Rejection | None:
         added = self._added
-        if added is not None and not any(_holds(term, node.node) for term in added.terms):
+        if added is not None and not added.admits(node.node):
             return Rejection(self.name, (ProfileDoesNotMatch(added),))
         labels = node.node.labels
         wrong = tuple((key, value) for key, value in self._selector.items() if labels.get(key) != value)
         required = self._required
-        unmet = required is not None and not any(_holds(term, node.node) for term in required.terms)
+        unmet = required is not None and not required.admits(node.node)
         if not wrong and not unmet:
             return None
         return Rejection(self.name, (NodeDoesNotMatch(wrong, required if unmet else None),))
@@ -86,15 +85,7 @@ def matches_node(pod: Pod, node: Node) -> bool:
     if any(node.labels.get(key) != value for key, value in pod.spec.node_selector.items()):
         return False
     required = required_affinity(pod)
-    return required is None or any(_holds(term, node) for term in required.terms)
-
-
-def _holds(term: NodeSelectorTerm, node: Node) -> bool:
-    """Whether a term matches. An unparsable term does not match and does not affect the others."""
-    try:
-        return term_matches(term, node)
-    except InvalidNodeSelector:
-        return False
+    return required is None or required.admits(node)
 
 
 def _named_nodes(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
@@ -128,13 +119,9 @@ class NodeAffinityScore(ScorePlugin):
         self.skipped = not self._preferred
 
     def scores(self) -> Mapping[str, int]:
-        return share_of_best({node.name: self._score(node.node) for node in self.nodes})
-
-    def _score(self, node: Node) -> int:
-        score = 0
-        for preference in self._preferred:
-            try:
-                score += preference.weight if term_matches(preference.preference, node) else 0
-            except InvalidNodeSelector:
-                continue
-        return score
+        return share_of_best(
+            {
+                node.name: sum(wish.weight for wish in self._preferred if wish.preference.holds(node.node))
+                for node in self.nodes
+            }
+        )

@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec import Struct, structs
 
+from kubectl_dra.allocation.pools import scope_matches
 from kubectl_dra.api import pod_resources
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.labels import InvalidNodeSelector
@@ -277,16 +278,12 @@ def _device(node: Node, claim: str, result: DeviceResult, slices: Slices) -> Dev
                 raise CannotTell(DeviceGone(claim, result.device, elsewhere=True))
         elif not _usable(slice_.scope, node):
             continue
-        devices.setdefault(tuple(map(_compared, device.node_resources)), device)
+        devices.setdefault(tuple(map(structs.astuple, device.node_resources)), device)
     if not devices:
         raise CannotTell(DeviceGone(claim, result.device, elsewhere=False))
     if len(devices) > 1:
         raise CannotTell(PublishedTwice(result.device))
     return next(iter(devices.values()))
-
-
-def _compared(node_resource: NodeResource) -> tuple[object, ...]:
-    return structs.astuple(node_resource)
 
 
 def _published(device: DeviceID, slices: Slices) -> Iterator[tuple[ResourceSlice, Device]]:
@@ -297,10 +294,8 @@ def _published(device: DeviceID, slices: Slices) -> Iterator[tuple[ResourceSlice
 
 
 def _usable(scope: NodeScope, node: Node) -> bool:
-    if scope.node_name:
-        return scope.node_name == node.name
     try:
-        return scope.all_nodes or (scope.node_selector is not None and scope.node_selector.matches(node))
+        return scope_matches(scope, node)
     except InvalidNodeSelector:
         return False
 

@@ -7,9 +7,8 @@ from typing import Final
 
 from msgspec import Struct, structs
 
-from kubectl_dra.api.labels import InvalidNodeSelector
 from kubectl_dra.api.meta import Amount, ObjectMeta, OwnerReference
-from kubectl_dra.api.nodes import Node, NodeSelector, term_matches
+from kubectl_dra.api.nodes import Node, NodeSelector
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.volumes import (
@@ -174,16 +173,7 @@ def allows(affinity: NodeSelector | None, labels: Mapping[str, str]) -> bool:
 
     Only labels count: a term over the node's name (``matchFields``) never holds, nor does an unparsable one.
     """
-    if affinity is None:
-        return True
-    node = Node(ObjectMeta(labels=dict(labels)))
-    for term in affinity.terms:
-        try:
-            if term_matches(term, node):
-                return True
-        except InvalidNodeSelector:
-            continue
-    return False
+    return affinity is None or affinity.admits(Node(ObjectMeta(labels=dict(labels))))
 
 
 def usable_with(volume: PersistentVolume, labels: Mapping[str, str]) -> bool:

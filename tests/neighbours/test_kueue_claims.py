@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kubectl_dra.data.messages import Speaker, understood
-from kubectl_dra.neighbours.kueue_claims import ClaimRule, TakenShape, claim_rules, refusals, taken_shapes
+from kubectl_dra.neighbours.kueue_controller import ClaimRule, TakenShape, claim_rules, refusals, taken_shapes
 from tests.neighbours.test_foundation import pod, snapshot_of
 from tests.neighbours.test_kueue_controller import CHART, running, settings
 

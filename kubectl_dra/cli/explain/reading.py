@@ -37,7 +37,7 @@ def applied(cluster: Snapshot, manifest: Snapshot, flags: SchedulingFlags) -> Sn
         InputError: there is no such namespace.
     """
     from kubectl_dra.cluster.applied_manifest import overlay
-    from kubectl_dra.neighbours.compute_domains import with_channel_templates
+    from kubectl_dra.neighbours.operators import with_channel_templates
 
     manifest = with_channel_templates(manifest, cluster)
     if flags.namespace not in manifest.namespaces:

@@ -14,8 +14,8 @@ from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import ABSENT
 from kubectl_dra.errors import UndeterminedError, UsageError
 from kubectl_dra.exit_codes import EXIT_NO
-from kubectl_dra.neighbours.compute_domains import CLIQUE, DOMAIN, domain_state
 from kubectl_dra.neighbours.no_pod import INSTANCE, unmade
+from kubectl_dra.neighbours.operators import CLIQUE, DOMAIN, domain_state
 from kubectl_dra.report.explain_commands import Invocation
 from kubectl_dra.text import did_you_mean, did_you_mean_or_known, nearest
 

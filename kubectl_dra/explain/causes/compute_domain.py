@@ -12,7 +12,7 @@ from kubectl_dra.explain.causes.pod_does_not_start import DOES_NOT_START
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, named, say
-from kubectl_dra.neighbours.compute_domains import (
+from kubectl_dra.neighbours.operators import (
     DOMAIN,
     LABEL,
     DomainNode,

@@ -141,7 +141,7 @@ def _priority(blocked: Blocked, holders: Sequence[ClaimHolder]) -> Words:
 
 def _one_channel(blocked: Blocked) -> Iterator[Evidence]:
     """What NVIDIA's driver means by the channel of a ComputeDomain, of which every node has a single one."""
-    from kubectl_dra.drivers.part_off import NVIDIA_DOMAINS
+    from kubectl_dra.drivers.hardware import NVIDIA_DOMAINS
 
     if all(item.id.driver == NVIDIA_DOMAINS for item in blocked.lost):
         text = (

@@ -28,6 +28,7 @@ from kubectl_dra.explain.causes.scale_up import of_request, seen_of_request
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import Phrase, Words, say, subject
+from kubectl_dra.neighbours.autoscalers import request_of, state_of_request
 from kubectl_dra.neighbours.decider import Layer, decider, is_queued_by_kueue
 from kubectl_dra.neighbours.kueue import (
     LOCAL_QUEUE,
@@ -43,8 +44,7 @@ from kubectl_dra.neighbours.kueue import (
     state_of,
     workload_of,
 )
-from kubectl_dra.neighbours.kueue_claims import refusals, taken_shapes
-from kubectl_dra.neighbours.kueue_controller import KueueController, claim_gate, controller
+from kubectl_dra.neighbours.kueue_controller import KueueController, claim_gate, controller, refusals, taken_shapes
 from kubectl_dra.neighbours.kueue_quota import (
     FlavorQuota,
     MappedClass,
@@ -52,8 +52,6 @@ from kubectl_dra.neighbours.kueue_quota import (
     mapped_classes,
     short,
 )
-from kubectl_dra.neighbours.provisioning import request_of
-from kubectl_dra.neighbours.provisioning import state_of as state_of_request
 
 if TYPE_CHECKING:
     from kubectl_dra.data.messages import Understood

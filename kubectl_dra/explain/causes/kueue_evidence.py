@@ -10,8 +10,7 @@ from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.explain.diagnosis import Evidence
 from kubectl_dra.explain.phrase import Joined, ObjectName, Subject, Words, named, say, subject
 from kubectl_dra.neighbours.kueue import CLUSTER_QUEUE, WORKLOAD
-from kubectl_dra.neighbours.kueue_claims import TakenShape
-from kubectl_dra.neighbours.kueue_controller import claim_gate, configuration, controller, settings_of
+from kubectl_dra.neighbours.kueue_controller import TakenShape, claim_gate, configuration, controller, settings_of
 from kubectl_dra.neighbours.kueue_quota import COHORT, FlavorQuota, MappedClass, short
 
 MAX_QUOTAS: Final = 3

@@ -23,20 +23,18 @@ from kubectl_dra.neighbours.autoscalers import (
     NODE_CLAIM,
     NODE_POOL,
     PROVISION_MINUTES,
+    PROVISIONING,
     STATUS_MAP,
     GroupStatus,
-    ScaleSign,
-    groups,
-    node_claim_of,
-    unready_pools,
-)
-from kubectl_dra.neighbours.provisioning import (
-    PROVISIONING,
     ProvisioningState,
     RequestStage,
+    ScaleSign,
     consumed,
+    groups,
+    node_claim_of,
     request_of,
-    state_of,
+    state_of_request,
+    unready_pools,
 )
 
 NODE_COMING = CauseKind(
@@ -338,7 +336,7 @@ def seen_of_request(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
     """What the pod's request says of itself."""
     request = request_of(pod, snapshot)
     if request is not None:
-        state = state_of(request)
+        state = state_of_request(request)
         about = Subject("ProvisioningRequest", named(PROVISIONING, request))
         value = say("{since}: {said}", since=state.since, said=state.said) if state.stage.value else say("none holds")
         yield Evidence(about, state.stage.value or "conditions", value)
@@ -357,7 +355,7 @@ def _consumes(analysis: Analysis) -> Iterator[Finding]:
             fix = "Create the request, or take the annotation off the pods."
             yield Finding(NO_SCALE_UP, say(text, name=name), seen, Remedy(fix))
         return
-    state = state_of(request)
+    state = state_of_request(request)
     if state.stage is RequestStage.PROVISIONED:
         return
     comes = state.stage in (RequestStage.ACCEPTED, RequestStage.NEW)

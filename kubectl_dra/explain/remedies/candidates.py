@@ -290,7 +290,7 @@ class TurnOn(NamedTuple):
 
 def turn_on(wanted: str, nodes: Iterable[Node], drivers: Collection[str]) -> TurnOn | None:
     """Advice to turn on the driver's part that is off; None if none is: see ``part_off``."""
-    from kubectl_dra.drivers.part_off import NVIDIA, part_off
+    from kubectl_dra.drivers.hardware import NVIDIA, part_off
 
     off = part_off(wanted, nodes, drivers)
     if off is None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.data.driver_releases import DriverGate
 from kubectl_dra.data.drivers import ConfigKind, Driver, Kind, catalogue
-from kubectl_dra.drivers.needed_gates import gate_on
+from kubectl_dra.drivers.refused_claims import gate_on
 from kubectl_dra.lint.analysis.claim_requests import alternatives
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, kinds_of_class
 from kubectl_dra.lint.context import Context, items
