@@ -22,18 +22,21 @@ from kubectl_dra.allocation.errors import (
 )
 from kubectl_dra.allocation.features import Features, KnownDefects
 from kubectl_dra.allocation.pools import NodePools, Pool, SliceIndex, pools_of_node
-from kubectl_dra.allocation.request import (
+from kubectl_dra.allocation.result import AllocationResult, build_result
+from kubectl_dra.allocation.search import solve
+from kubectl_dra.allocation.search_context import (
     Alternative,
+    CandidateDevice,
+    Observer,
+    PickedDevice,
     PreparedClaim,
+    SearchContext,
     check_constraints,
     check_request,
     check_size,
     prepare_alternative,
 )
-from kubectl_dra.allocation.result import AllocationResult, build_result
-from kubectl_dra.allocation.search_context import CandidateDevice, Observer, PickedDevice, SearchContext
 from kubectl_dra.allocation.selectors import Selectors
-from kubectl_dra.allocation.solve import solve
 from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.claims import ALL, DeviceClass, ResourceClaim
 from kubectl_dra.api.nodes import Node
@@ -211,25 +214,17 @@ class Cycle(Struct):
         except AllocationError as error:
             return Attempt(node.name, AttemptVerdict.ERROR, error.message, error=error, pools=pools, steps=budget.tried)
         except NodeRejected as error:
-            return Attempt(node.name, AttemptVerdict.REJECTED, str(error), pools=pools, steps=budget.tried)
+            verdict, message, late = AttemptVerdict.REJECTED, str(error), False
         except SearchBudgetExceeded as error:
-            return Attempt(
-                node.name,
-                AttemptVerdict.UNDETERMINED,
-                str(error),
-                pools=pools,
-                steps=budget.tried,
-                would_time_out=error.would_time_out,
-            )
-        late = solution.would_time_out
-        if not solution.found:
+            verdict, message, late = AttemptVerdict.UNDETERMINED, str(error), error.would_time_out
+        else:
+            late = solution.would_time_out
+            if solution.found:
+                placements = tuple(tuple(placed) for placed in solution.results)
+                return self._allocated(node, claims, placements, pools, budget.tried, late=late)
             invalid = any(pool.invalid for pool in pools.pools) and not self.features.loose_pools
-            message = INVALID_POOLS if invalid else NOT_FOUND
-            return Attempt(
-                node.name, AttemptVerdict.REJECTED, message, pools=pools, steps=budget.tried, would_time_out=late
-            )
-        placements = tuple(tuple(placed) for placed in solution.results)
-        return self._allocated(node, claims, placements, pools, budget.tried, late=late)
+            verdict, message = AttemptVerdict.REJECTED, INVALID_POOLS if invalid else NOT_FOUND
+        return Attempt(node.name, verdict, message, pools=pools, steps=budget.tried, would_time_out=late)
 
     def repeated(self, known: Attempt, node: Node, claims: Sequence[ResourceClaim], pools: NodePools) -> Attempt:
         """An attempt that ended with devices, on another node from which an attempt reads the same.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError, ErrorDetail
 from kubectl_dra.allocation.selectors import Selectors
@@ -55,55 +55,54 @@ def values_of(device: Device, name: str) -> Values:
     return frozenset()
 
 
-class ConstraintState(Protocol):
-    """A constraint to which devices are added and from which they are removed."""
-
-    constraint: DeviceConstraint
-
-    def add(self, request: str, subrequest: str, device: Device) -> bool:
-        """Accept a device, or refuse it and change nothing."""
-
-    def remove(self, request: str, subrequest: str) -> None:
-        """Remove a device of the request."""
-
-    def seen(self) -> Hashable:
-        """What decides about further devices. Equal values mean equal decisions from here on."""
-
-
-class MatchAttribute:
-    """All covered devices have the value of the first one."""
+class ConstraintState:
+    """A constraint to which devices are added and from which they are removed, the last one first."""
 
     def __init__(self, constraint: DeviceConstraint) -> None:
         self.constraint = constraint
-        self._count = 0
-        self._value: AttributeValue | None = None
+        self._taken: list[Any] = []
 
     def add(self, request: str, subrequest: str, device: Device) -> bool:
-        if not self.constraint.covers(request, subrequest):
-            return True
-        value = attribute_of(device, self.constraint.match_attribute)
-        if value is None:
-            return False
-        if self._count == 0:
-            self._value = value
-        elif not value[0] or value != self._value:
-            return False
-        self._count += 1
+        """Accept a device, or refuse it and change nothing."""
+        if self.constraint.covers(request, subrequest):
+            taken = self._taking(device)
+            if taken is None:
+                return False
+            self._taken.append(taken)
         return True
 
     def remove(self, request: str, subrequest: str) -> None:
+        """Remove a device of the request."""
         if self.constraint.covers(request, subrequest):
-            self._count -= 1
+            self._taken.pop()
 
     def seen(self) -> Hashable:
-        return self._value if self._count else None
+        """What decides about further devices. Equal values mean equal decisions from here on."""
+        return frozenset(self._taken)
+
+    def _taking(self, device: Device) -> Any:
+        """What to remember of a device; None if it is refused."""
+        raise NotImplementedError
 
 
-class DistinctAttribute:
+class MatchAttribute(ConstraintState):
+    """All covered devices have the value of the first one."""
+
+    def _taking(self, device: Device) -> AttributeValue | None:
+        value = attribute_of(device, self.constraint.match_attribute)
+        if value is not None and self._taken and (not value[0] or value != self._taken[0]):
+            return None
+        return value
+
+    def seen(self) -> Hashable:
+        return self._taken[0] if self._taken else None
+
+
+class DistinctAttribute(ConstraintState):
     """Covered devices differ, with the scheduler's bookkeeping: one remembered value per request."""
 
     def __init__(self, constraint: DeviceConstraint, *, compares: bool = True) -> None:
-        self.constraint = constraint
+        super().__init__(constraint)
         self._compares = compares
         self._count = 0
         self._values: dict[str, AttributeValue] = {}
@@ -129,81 +128,36 @@ class DistinctAttribute:
         return bool(self._count), frozenset(self._values.items())
 
 
-class TrulyDistinctAttribute:
+class TrulyDistinctAttribute(ConstraintState):
     """Covered devices differ from each other, as the API documents it."""
 
-    def __init__(self, constraint: DeviceConstraint) -> None:
-        self.constraint = constraint
-        self._values: list[AttributeValue] = []
-
-    def add(self, request: str, subrequest: str, device: Device) -> bool:
-        if not self.constraint.covers(request, subrequest):
-            return True
+    def _taking(self, device: Device) -> AttributeValue | None:
         value = attribute_of(device, self.constraint.distinct_attribute)
-        if value is None or (self._values and not value[0]) or value in self._values:
-            return False
-        self._values.append(value)
-        return True
-
-    def remove(self, request: str, subrequest: str) -> None:
-        if self.constraint.covers(request, subrequest):
-            self._values.pop()
-
-    def seen(self) -> Hashable:
-        return frozenset(self._values)
+        if value is None or (self._taken and not value[0]) or value in self._taken:
+            return None
+        return value
 
 
 # matchAttribute and distinctAttribute where attributes may be lists (KEP-5491): values are sets.
 
 
-class MatchValues:
+class MatchValues(ConstraintState):
     """All covered devices have a value in common."""
 
-    def __init__(self, constraint: DeviceConstraint) -> None:
-        self.constraint = constraint
-        self._common: list[Values] = []
-
-    def add(self, request: str, subrequest: str, device: Device) -> bool:
-        if not self.constraint.covers(request, subrequest):
-            return True
-        common = values_of(device, self.constraint.match_attribute)
-        if self._common:
-            common &= self._common[-1]
-        if not common:
-            return False
-        self._common.append(common)
-        return True
-
-    def remove(self, request: str, subrequest: str) -> None:
-        if self.constraint.covers(request, subrequest):
-            self._common.pop()
+    def _taking(self, device: Device) -> Values | None:
+        values = values_of(device, self.constraint.match_attribute)
+        return (values & self._taken[-1] if self._taken else values) or None
 
     def seen(self) -> Hashable:
-        return self._common[-1] if self._common else None
+        return self._taken[-1] if self._taken else None
 
 
-class DistinctValues:
+class DistinctValues(ConstraintState):
     """No two covered devices have a value in common."""
 
-    def __init__(self, constraint: DeviceConstraint) -> None:
-        self.constraint = constraint
-        self._taken: list[Values] = []
-
-    def add(self, request: str, subrequest: str, device: Device) -> bool:
-        if not self.constraint.covers(request, subrequest):
-            return True
+    def _taking(self, device: Device) -> Values | None:
         values = values_of(device, self.constraint.distinct_attribute)
-        if not values or any(values & others for others in self._taken):
-            return False
-        self._taken.append(values)
-        return True
-
-    def remove(self, request: str, subrequest: str) -> None:
-        if self.constraint.covers(request, subrequest):
-            self._taken.pop()
-
-    def seen(self) -> Hashable:
-        return frozenset(self._taken)
+        return None if any(values & others for others in self._taken) else values or None
 
 
 # Attributes that a request derives from those of a device, for constraints to compare (alpha in 1.37).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
@@ -11,7 +11,7 @@ from kubectl_dra.allocation.features import KnownDefects
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.slices import NO_GROUPS, Device, DeviceID, PoolID
+from kubectl_dra.api.slices import NO_GROUPS, CounterConsumption, Device, DeviceID, PoolID
 
 Table = dict[str, dict[str, Quantity]]
 CounterTableKey = PoolID | str
@@ -34,19 +34,20 @@ class CounterShortage(Struct, frozen=True):
 def available_counters(pool: Pool, state: AllocatedState, defects: KnownDefects) -> Table:
     """The pool's counters minus what its allocated devices consume; may be negative."""
     table: Table = {name: dict(counters) for name, counters in pool.counter_sets.items()}
+    for consumption in _consumed(pool, state.exclusive.__contains__ if defects.shares_charge_nothing else state.in_use):
+        remaining = table.get(consumption.counter_set, {})
+        for counter, amount in consumption.counters.items():
+            if counter in remaining:
+                remaining[counter] = remaining[counter] - amount
+    return table
+
+
+def _consumed(pool: Pool, used: Callable[[DeviceID], bool]) -> Iterator[CounterConsumption]:
+    """What the devices of a pool that are used consume."""
     for slice_ in (*pool.slices, *pool.other_slices):
         for device, name in zip(slice_.devices, slice_.names, strict=True):
-            if not device.consumes_counters:
-                continue
-            used = state.exclusive.__contains__ if defects.shares_charge_nothing else state.in_use
-            if not used(DeviceID(*pool.id, name)):
-                continue
-            for consumption in device.consumes_counters:
-                remaining = table.get(consumption.counter_set, {})
-                for counter, amount in consumption.counters.items():
-                    if counter in remaining:
-                        remaining[counter] = remaining[counter] - amount
-    return table
+            if device.consumes_counters and used(DeviceID(*pool.id, name)):
+                yield from device.consumes_counters
 
 
 class CounterLedger:
@@ -139,13 +140,15 @@ class CounterLedger:
 
     def copy(self) -> dict[CounterTableKey, Table]:
         """The current charges, for ``restore``."""
-        return {key: {name: dict(counters) for name, counters in table.items()} for key, table in self._charged.items()}
+        return _copied(self._charged)
 
     def restore(self, charged: dict[CounterTableKey, Table]) -> None:
         """Set the charges to an earlier ``copy``."""
-        self._charged = {
-            key: {name: dict(counters) for name, counters in table.items()} for key, table in charged.items()
-        }
+        self._charged = _copied(charged)
+
+
+def _copied(charged: dict[CounterTableKey, Table]) -> dict[CounterTableKey, Table]:
+    return {key: {name: dict(counters) for name, counters in table.items()} for key, table in charged.items()}
 
 
 def _fits(available: Table, charged: Table, device: Device) -> bool:
@@ -216,12 +219,8 @@ InUse = dict[PoolID, dict[str, Common]]
 def groups_in_use(pool: Pool, state: AllocatedState) -> dict[str, Common]:
     """What the pool's allocated devices have in common, by counter set."""
     common: dict[str, Common] = {}
-    for slice_ in (*pool.slices, *pool.other_slices):
-        for device, name in zip(slice_.devices, slice_.names, strict=True):
-            if not device.consumes_counters or not state.in_use(DeviceID(*pool.id, name)):
-                continue
-            for consumption in device.consumes_counters:
-                _join(common, consumption.counter_set, consumption.groups)
+    for consumption in _consumed(pool, state.in_use):
+        _join(common, consumption.counter_set, consumption.groups)
     return common
 
 
@@ -254,11 +253,6 @@ class GroupLedger:
     def leave(self, pool: Pool) -> None:
         """Remove the device that joined last, which was one of this pool."""
         self._now[pool.id] = self._before.pop()
-
-
-def uses_groups(devices: Iterable[Device]) -> bool:
-    """Whether any of the devices has a group."""
-    return any(consumption.groups for device in devices for consumption in device.consumes_counters)
 
 
 def _join(common: dict[str, Common], counter_set: str, groups: frozenset[str]) -> None:

@@ -19,9 +19,8 @@ from kubectl_dra.allocation.capacity import NOTHING
 from kubectl_dra.allocation.constraints import attribute_of
 from kubectl_dra.allocation.counters import CounterLedger, CounterTableKey, Table
 from kubectl_dra.allocation.errors import AllocationError
-from kubectl_dra.allocation.request import Alternative, PreparedClaim
 from kubectl_dra.allocation.search import Search
-from kubectl_dra.allocation.search_context import CandidateDevice, SearchContext
+from kubectl_dra.allocation.search_context import Alternative, CandidateDevice, PreparedClaim, SearchContext
 from kubectl_dra.api.claims import DeviceConstraint, ResourceClaim
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.quantity import Quantity

@@ -19,9 +19,8 @@ from kubectl_dra.allocation.budgets import COMPARED_PER_STEP, COUNTING_STEPS, KN
 from kubectl_dra.allocation.counters import CounterLedger, CounterTableKey, Table
 from kubectl_dra.allocation.errors import SearchBudgetExceeded
 from kubectl_dra.allocation.interchangeable import FAILS, IRRELEVANT, NEVER, Component, Problem
-from kubectl_dra.allocation.request import Alternative, PreparedClaim
 from kubectl_dra.allocation.search import Search, SearchOutcome, Solution
-from kubectl_dra.allocation.search_context import CandidateDevice, SearchContext
+from kubectl_dra.allocation.search_context import Alternative, CandidateDevice, PreparedClaim, SearchContext
 from kubectl_dra.allocation.too_few import impossible
 from kubectl_dra.api.claims import ResourceClaim
 

@@ -103,10 +103,7 @@ class SliceIndex:
 
     def uses_groups(self, slice_: ResourceSlice) -> bool:
         """Whether a device of the slice has compatibility groups."""
-        return self._grouped.of(
-            slice_.devices,
-            lambda devices: any(consumption.groups for device in devices for consumption in device.consumes_counters),
-        )
+        return self._grouped.of(slice_.devices, uses_groups)
 
     @cached_property
     def has_groups(self) -> bool:
@@ -144,6 +141,11 @@ class SliceIndex:
                 if pool is None or not pool.usable:
                     pools.append((pool_id, pool))
         return pools
+
+
+def uses_groups(devices: Iterable[Device]) -> bool:
+    """Whether any of the devices has a compatibility group."""
+    return any(consumption.groups for device in devices for consumption in device.consumes_counters)
 
 
 def scope_matches(scope: NodeScope, node: Node) -> bool:

@@ -39,13 +39,18 @@ class Selectors:
 
     def program(self, expression: str) -> Program | CompileError:
         """The compiled expression, or the reason why it does not compile."""
-        program = self._programs.get(expression)
+        return self._compiled(self._programs, expression)
+
+    def _compiled(
+        self, known: dict[str, Program | CompileError], expression: str, *, derived: bool = False
+    ) -> Program | CompileError:
+        program = known.get(expression)
         if program is None:
             try:
-                program = compile_expression(self.environment, expression)
+                program = compile_expression(self.environment, expression, derived=derived)
             except CompileError as error:
                 program = error
-            self._programs[expression] = program
+            known[expression] = program
         return program
 
     def terms(self, expression: str) -> tuple[Program, ...]:
@@ -104,13 +109,7 @@ class Selectors:
 
     def derived(self, expression: str, device: Device) -> Attribute | EvaluationError | CompileError:
         """The attribute that an expression derives from the device's own, or the error that prevents it."""
-        program = self._derived.get(expression)
-        if program is None:
-            try:
-                program = compile_expression(self.environment, expression, derived=True)
-            except CompileError as error:
-                program = error
-            self._derived[expression] = program
+        program = self._compiled(self._derived, expression, derived=True)
         if isinstance(program, CompileError):
             return program
         known = self._attributes.setdefault(expression, ByIdentity())
@@ -156,8 +155,8 @@ class SelectorList(Struct, frozen=True):
     device_class: str = ""
     claim: str = ""
 
-    def first_false(self, selectors: Selectors, device: Device, place: DeviceID, *, named: bool = False) -> int | None:
-        """The index of the first selector that is false on the device, or None if all hold.
+    def admits(self, selectors: Selectors, device: Device, place: DeviceID, *, named: bool) -> bool:
+        """Whether all selectors hold on the device; none is evaluated after the first false one.
 
         ``named``: errors name the device, as those of releases from 1.37 on do. Their details have its ``place`` in
         any case: devices of many places may be one object.
@@ -177,7 +176,7 @@ class SelectorList(Struct, frozen=True):
             if verdict is True:
                 continue
             if verdict is False:
-                return index
+                return False
             raise AllocationError(
                 _failure(f"{self.owner}: selector #{index}", verdict, place if named else None),
                 check=AllocationCheck.CEL_COMPILE if isinstance(verdict, CompileError) else AllocationCheck.CEL_RUNTIME,
@@ -192,7 +191,7 @@ class SelectorList(Struct, frozen=True):
                     place=place,
                 ),
             )
-        return None
+        return True
 
 
 def _failure(selector: str, error: EvaluationError | CompileError, place: DeviceID | None) -> str:
@@ -203,17 +202,3 @@ def _failure(selector: str, error: EvaluationError | CompileError, place: Device
         return f"{selector}: CEL runtime error: {error}"
     advice = _OPTIONAL if error.kind is ErrorKind.NO_KEY else ""
     return f"{selector} on device {place}: CEL runtime error: {error}{advice}"
-
-
-def matches(
-    lists: Sequence[SelectorList], selectors: Selectors, device: Device, place: DeviceID, *, named: bool = False
-) -> bool:
-    """Whether a device satisfies class and request selectors, evaluated in order up to the first false one.
-
-    Raises:
-        AllocationError: see SelectorList.first_false.
-    """
-    for selector_list in lists:  # noqa: SIM110, a generator costs more than what it runs here
-        if selector_list.first_false(selectors, device, place, named=named) is not None:
-            return False
-    return True

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from kubectl_dra.allocation.budgets import COMPARED_PER_STEP
 from kubectl_dra.allocation.capacity import NOTHING, consumption
 from kubectl_dra.allocation.interchangeable import NEVER, USABLE, Problem, values_of
-from kubectl_dra.allocation.request import Alternative
+from kubectl_dra.allocation.search_context import Alternative
 from kubectl_dra.api.claims import DeviceConstraint
 from kubectl_dra.api.quantity import Quantity
 

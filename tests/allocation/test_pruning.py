@@ -23,10 +23,8 @@ from kubectl_dra.allocation.features import KnownDefects
 from kubectl_dra.allocation.interchangeable import Problem
 from kubectl_dra.allocation.merged_search import MergedSearch
 from kubectl_dra.allocation.pools import pools_of_node
-from kubectl_dra.allocation.request import PreparedClaim
-from kubectl_dra.allocation.search import Search
-from kubectl_dra.allocation.search_context import SearchContext
-from kubectl_dra.allocation.solve import solve
+from kubectl_dra.allocation.search import Search, solve
+from kubectl_dra.allocation.search_context import PreparedClaim, SearchContext
 from kubectl_dra.allocation.too_few import impossible, lacks_values
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node

@@ -9,8 +9,7 @@ from msgspec import Struct, field
 
 from kubectl_dra.allocation.capacity import CapacityShortage
 from kubectl_dra.allocation.counters import CounterShortage, GroupClash
-from kubectl_dra.allocation.request import Alternative
-from kubectl_dra.allocation.search_context import CandidateDevice, Lack
+from kubectl_dra.allocation.search_context import Alternative, CandidateDevice, Lack
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.phrase import Phrase, Statement, Words, say
 
