@@ -15,7 +15,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.cel.library.numbers import parse_int, parse_uint
 from kubectl_dra.data.driver_releases import newest_before
 from kubectl_dra.report.phrases import compressed
-from kubectl_dra.scheduling.taint_toleration import tolerates
+from kubectl_dra.scheduling.simple_filters import tolerates
 from kubectl_dra.text import whole_number
 from tests.test_layers import FILES, PACKAGE, nodes
 
@@ -40,7 +40,7 @@ WITH_A_BOUND: Final = {
     "migrate/vendors/label_to_cel.py": "by the patterns",
     "report/html/lines.py": "to 18 digits",
     "report/phrases.py": "by the pattern",
-    "scheduling/taint_toleration.py": "by the pattern",
+    "scheduling/simple_filters.py": "by the pattern",
     "taint/apply.py": "by the pattern",
     "text.py": "here",
 }

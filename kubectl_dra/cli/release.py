@@ -9,8 +9,7 @@ from kubectl_dra.api.releases import EXPLAINED, UNTOLD, Release, Releases, defau
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.scheduling.proved_gates import proved, taken_on
-from kubectl_dra.scheduling.scheduler import Scheduler
+from kubectl_dra.scheduling.scheduler import Scheduler, proved, taken_on
 from kubectl_dra.text import nearest
 
 _FLAG: Final = "--feature-gates"

@@ -10,7 +10,7 @@ from kubectl_dra.api.plugins import DaemonSet
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.health import DaemonState, LeftOut
-from kubectl_dra.scheduling.taint_toleration import tolerates
+from kubectl_dra.scheduling.simple_filters import tolerates
 
 REPLICAS: Final = "ReplicaSet"
 """The kind that makes the pods of a Deployment."""

@@ -31,11 +31,9 @@ from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolve
 from kubectl_dra.explain.remedies.claim_edits import each_container, on_any_labels, tolerating, with_spec, without_label
 from kubectl_dra.explain.remedies.proof import Beside, Price, Proof
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
-from kubectl_dra.scheduling.node_affinity import NodeDoesNotMatch
 from kubectl_dra.scheduling.node_resources import Insufficient
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
-from kubectl_dra.scheduling.simple_filters import CORDON
-from kubectl_dra.scheduling.taint_toleration import UntoleratedTaint
+from kubectl_dra.scheduling.simple_filters import CORDON, NodeDoesNotMatch, UntoleratedTaint
 
 C = TypeVar("C", bound=Container)
 

@@ -12,7 +12,6 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Words, say
 from kubectl_dra.scheduling.inter_pod_affinity import AffinityNotMet, AntiAffinityBroken, ExistingAntiAffinityBroken
-from kubectl_dra.scheduling.node_affinity import NodeDoesNotMatch
 from kubectl_dra.scheduling.node_resources import Insufficient, TooManyPods
 from kubectl_dra.scheduling.node_resources_of_devices import (
     InsufficientForDevices,
@@ -22,8 +21,7 @@ from kubectl_dra.scheduling.node_resources_of_devices import (
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME, TooManyInDomain
 from kubectl_dra.scheduling.reasons import NotRead, Reason, Rejection
-from kubectl_dra.scheduling.simple_filters import CORDON, Cordoned, PortsTaken
-from kubectl_dra.scheduling.taint_toleration import UntoleratedTaint
+from kubectl_dra.scheduling.simple_filters import CORDON, Cordoned, NodeDoesNotMatch, PortsTaken, UntoleratedTaint
 from kubectl_dra.scheduling.volumes import ObjectNotFound
 
 # The node controllers set and remove these; a pod that tolerates them ends up where it cannot run.

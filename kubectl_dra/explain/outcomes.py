@@ -33,7 +33,7 @@ from kubectl_dra.scheduling.profile import Point
 from kubectl_dra.scheduling.reasons import PluginName
 
 if TYPE_CHECKING:
-    from kubectl_dra.scheduling.scoring import BestNodes
+    from kubectl_dra.scheduling.binding import BestNodes
 
 _NEAREST = 10_000
 _AFTER = say("all claims fit when the scheduler has taken back the unused claim")
@@ -302,7 +302,7 @@ def choice(analysis: Analysis, verdict: Verdict) -> Choice | None:
         return None
     if len(analysis.takers) == 1:
         return Choice(1, tuple(analysis.takers))
-    from kubectl_dra.scheduling.scoring import winner, winner_among
+    from kubectl_dra.scheduling.binding import winner, winner_among
 
     if analysis.outlook is Outlook.FITS:
         return _told(analysis, winner_among(outcome.chain, analysis.takers), len(analysis.takers))

@@ -36,8 +36,8 @@ from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.shapes import Shapes
 from kubectl_dra.scheduling.binding import Chance, place
 from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.gang_scheduling import kept_out
 from kubectl_dra.scheduling.kinds_to_read import uses_volumes
-from kubectl_dra.scheduling.pre_enqueue import kept_out
 
 MAX_DEVICES: Final = 200
 """Of the devices that a pod may get, so many are compared with what pods of other classes ask for."""

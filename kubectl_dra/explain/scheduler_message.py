@@ -11,8 +11,7 @@ from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.diagnosis import SchedulerMessage
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.scheduling.gang_scheduling import Placed, message_of
-from kubectl_dra.scheduling.pre_enqueue import kept_out
+from kubectl_dra.scheduling.gang_scheduling import Placed, kept_out, message_of
 from kubectl_dra.scheduling.profile import Effect
 from kubectl_dra.scheduling.scheduler import Scheduler
 

@@ -23,8 +23,7 @@ from kubectl_dra.explain.question.resolve import Question, about_claim, about_po
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.shapes import Shapes
 from kubectl_dra.scheduling.default_preemption import fewest
-from kubectl_dra.scheduling.release_changes import ChangeKind, Deciding, SchedulerChange, changes
-from kubectl_dra.scheduling.scheduler import PartialUpgrade, Scheduler
+from kubectl_dra.scheduling.scheduler import ChangeKind, Deciding, PartialUpgrade, Scheduler, SchedulerChange, changes
 
 # Which change of the scheduler gives a pod another answer after an upgrade: each is tried on the release before it.
 

@@ -26,11 +26,10 @@ from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, nam
 from kubectl_dra.explain.question.resolve import Question, last_message
 from kubectl_dra.explain.scheduler_profile import not_configured
 from kubectl_dra.explain.unread import STARTING, UNKNOWN, Stake, Unread, unread_of
-from kubectl_dra.scheduling.gang_scheduling import Obstacle
+from kubectl_dra.scheduling.gang_scheduling import Obstacle, kept_out
 from kubectl_dra.scheduling.kinds_to_read import group_kind
-from kubectl_dra.scheduling.pre_enqueue import kept_out
-from kubectl_dra.scheduling.proved_gates import NODE_RESOURCES
 from kubectl_dra.scheduling.reasons import PluginName, foreign
+from kubectl_dra.scheduling.scheduler import NODE_RESOURCES
 
 _RUNNING: Final = "whether a pod runs with {devices:some} is unknown"
 

@@ -15,14 +15,13 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Progress
 from kubectl_dra.drivers.daemons import node_of
 from kubectl_dra.fit.pod_factory import Denied, NewPod, denied, ended
-from kubectl_dra.scheduling.binding import Chance, bound, takes_no_pod
+from kubectl_dra.scheduling.binding import Chance, bound, takes_no_pod, winner_among
 from kubectl_dra.scheduling.default_preemption import Candidate
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import domains_of, gang_of, priority_differs
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import Reason
 from kubectl_dra.scheduling.scheduler import Scheduler
-from kubectl_dra.scheduling.scoring import winner_among
 from kubectl_dra.scheduling.volume_binding import VolumeBinding
 
 _TOLD_EVERY: Final = 50

@@ -13,7 +13,7 @@ from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.manifests.objects import ObjectKey
 
 if TYPE_CHECKING:
-    from kubectl_dra.scheduling.release_changes import Deciding
+    from kubectl_dra.scheduling.scheduler import Deciding
 
 
 class DevicesGiven(Enum):

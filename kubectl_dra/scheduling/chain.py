@@ -13,14 +13,19 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
 from kubectl_dra.scheduling.inter_pod_affinity import InterPodAffinity
-from kubectl_dra.scheduling.node_affinity import NodeAffinityFilter
 from kubectl_dra.scheduling.node_resources import NodeResourcesFit
 from kubectl_dra.scheduling.node_volume_limits import NodeVolumeLimits
 from kubectl_dra.scheduling.pod_topology_spread import PodTopologySpread
 from kubectl_dra.scheduling.profile import Point, Profile
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
-from kubectl_dra.scheduling.simple_filters import NodeDeclaredFeatures, NodeName, NodePorts, NodeUnschedulable
-from kubectl_dra.scheduling.taint_toleration import TaintToleration
+from kubectl_dra.scheduling.simple_filters import (
+    NodeAffinityFilter,
+    NodeDeclaredFeatures,
+    NodeName,
+    NodePorts,
+    NodeUnschedulable,
+    TaintToleration,
+)
 from kubectl_dra.scheduling.volume_binding import VolumeBinding
 from kubectl_dra.scheduling.volume_filters import VolumeRestrictions, VolumeZone
 

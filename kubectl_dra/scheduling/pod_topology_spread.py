@@ -16,10 +16,9 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import PodSelecting
 from kubectl_dra.scheduling.framework import MAX, ClusterState, NodeState, Plugin, ScorePlugin
 from kubectl_dra.scheduling.kinds_to_read import CONTROLLERS, selecting_kinds
-from kubectl_dra.scheduling.node_affinity import matches_node
 from kubectl_dra.scheduling.plugin_args import DefaultConstraint
 from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
-from kubectl_dra.scheduling.taint_toleration import COMPARISON, untolerated
+from kubectl_dra.scheduling.simple_filters import COMPARISON, matches_node, untolerated
 
 # Topology spread constraints: selector, policies and defaults.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from enum import Enum, auto
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -10,11 +11,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Cycle
-from kubectl_dra.allocation.features import ALPHA, Features, KnownDefects, ReleaseBehaviour
+from kubectl_dra.allocation.features import ALPHA, BEHAVIOUR, DEFECTS, Features, KnownDefects, ReleaseBehaviour
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.defects import CRASH_ON_ALL, RULE_FOR_ALL, RULES_UNSEEN, Defect
+from kubectl_dra.api.dra_fields import fields
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.api.releases import Release
-from kubectl_dra.api.taints import EVERY_DEVICE
+from kubectl_dra.api.releases import Release, gate_default, kep_of
+from kubectl_dra.api.slices import MAPPINGS, ResourceSlice
+from kubectl_dra.api.taints import EVERY_DEVICE, DeviceTaintRule
 from kubectl_dra.cel import Environment
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -23,11 +27,11 @@ from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER, Profile, default_p
 
 if TYPE_CHECKING:
     from kubectl_dra.allocation.budgets import Budget
-    from kubectl_dra.api.claims import ResourceClaim
     from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
-    from kubectl_dra.scheduling.framework import ClusterState, Plugin
+    from kubectl_dra.scheduling.framework import Plugin
     from kubectl_dra.scheduling.outcome import Outcome
     from kubectl_dra.scheduling.scheduler_config import SchedulerConfig
+
 
 SELECTORS: Final = "selectors"
 FILTERS: Final = "filters"
@@ -121,7 +125,7 @@ class Scheduler(Struct, frozen=True, dict=True):
 
     def sees(self, cluster: Cluster, *pods: Pod) -> ClusterState:
         """A cluster as its plugins read it, for pods of one profile."""
-        from kubectl_dra.scheduling.taint_toleration import proved_by_pods
+        from kubectl_dra.scheduling.simple_filters import proved_by_pods
 
         gates = self.gates.union(*(proved_by_pods(pod, cluster.snapshot) for pod in pods))
         profile = self.profile_of(pods[0]) if pods else None
@@ -209,3 +213,144 @@ _S = TypeVar("_S", bound=Struct)
 def _blended(own: _S, other: _S, names: Set[str]) -> _S:
     fields: dict[str, Any] = {name: getattr(other, name) for name in own.__struct_fields__ if name in names}
     return replace(own, **fields)
+
+
+# Feature gates that stored objects prove to be on, or make likely. If a gate is off, the API server drops its fields
+# from new objects, so an existing field shows that the gate was on when the object was written.
+
+
+def _gate(field: str) -> str:
+    """The first gate that a field of devices needs."""
+    return fields("Device")[field].gates[0]
+
+
+TAINTS = _gate("taints")
+PARTITIONS = _gate("consumesCounters")
+CAPACITY = _gate("allowMultipleAllocations")
+BINDING = _gate("bindingConditions")
+GROUPS = fields("DeviceCounterConsumption")["compatibilityGroups"].gates[0]
+OPERATIONS = fields("ResourceSliceSpec")["skipNodeOperations"].gates[0]
+DERIVED = fields("ExactDeviceRequest")["derivedAttributes"].gates[0]
+NODE_RESOURCES = _gate("nodeAllocatableResources")
+RULES = (TAINTS, "DRADeviceTaintRules")
+"""The gates without which a DeviceTaintRule has no effect. Up to 1.34 the first is both."""
+_KNOWN = (TAINTS, PARTITIONS, CAPACITY, BINDING, GROUPS, OPERATIONS, DERIVED, NODE_RESOURCES)
+
+
+def proved(
+    slices: Iterable[ResourceSlice], assumed: Set[str], release: Release, claims: Iterable[ResourceClaim] = ()
+) -> frozenset[str]:
+    """The gates of the release proved by fields of these slices and stored claims, beyond those assumed to be on."""
+    missing = {gate for gate in _KNOWN if gate not in assumed and gate_default(gate, release) is not None}
+    found: set[str] = set()
+    if not missing:
+        return frozenset()
+    for entry in slices:
+        if entry.skip_node_operations:
+            found.add(OPERATIONS)
+        if entry.shared_counters or entry.per_device_node_selection:
+            found.add(PARTITIONS)
+        for device in entry.devices:
+            if device.taints:
+                found.add(TAINTS)
+            if device.consumes_counters:
+                found.add(PARTITIONS)
+                if any(consumption.groups for consumption in device.consumes_counters):
+                    found.add(GROUPS)
+            if device.node_resources or MAPPINGS in device.unmodelled:
+                found.add(NODE_RESOURCES)
+            if device.allow_multiple_allocations:
+                found.add(CAPACITY)
+            if device.binding_conditions:
+                found.add(BINDING)
+    if DERIVED in missing and any(_derives(claim) for claim in claims):
+        found.add(DERIVED)
+    return frozenset(found & missing)
+
+
+def taken_on(rules: Sequence[DeviceTaintRule], release: Release, patch: int | None) -> frozenset[str]:
+    """The gates of the release that are off by default and taken to be on because rules exist.
+
+    A rule proves nothing, for a server stores them with the gates off too; but nobody writes one where it does not
+    count. The releases whose schedulers do not see rules are left out.
+    """
+    if not rules or RULES_UNSEEN.affects(release, patch):
+        return frozenset()
+    return frozenset(gate for gate in RULES if gate_default(gate, release) is False)
+
+
+def _derives(claim: ResourceClaim) -> bool:
+    return any(spec.derived_attributes for spec in claim.alternatives())
+
+
+# What differs between the schedulers of two releases, one by one.
+
+
+class ChangeKind(Enum):
+    """What sort of change it is."""
+
+    GATE_ON = auto()
+    GATE_OFF = auto()
+    DEFECT_GONE = auto()
+    DEFECT_NEW = auto()
+    OTHERWISE = auto()
+    """Something is done in another way, as ``what`` says."""
+
+
+class SchedulerChange(Struct, frozen=True):
+    """One difference of the scheduler after an upgrade. ``name`` is that of the gate, the defect, the behaviour, or one
+    of the parts of ``PartialUpgrade``.
+
+    ``what`` says it in words, but for gates; ``link`` leads to its pull request or enhancement, where that is known.
+    """
+
+    name: str
+    kind: ChangeKind
+    what: str = ""
+    link: str = ""
+
+
+class Deciding(Struct, frozen=True):
+    """The changes that decide: each alone, or all of them ``together``. Without any it is not known which do."""
+
+    changes: tuple[SchedulerChange, ...] = ()
+    together: bool = False
+
+
+_OTHERS: Final[Mapping[str, str]] = {
+    SELECTORS: "selectors are evaluated otherwise",
+    FILTERS: "other filters of the scheduler than that of devices judge the nodes otherwise",
+}
+
+
+def changes(before: Scheduler, after: Scheduler) -> Iterator[SchedulerChange]:
+    """What differs, gates first."""
+    for gate in sorted(before.gates ^ after.gates):
+        kep = kep_of(gate)
+        link = f"https://kep.k8s.io/{kep}" if kep else ""
+        on = gate in after.gates
+        if on or gate_default(gate, after.release) is not None:
+            yield SchedulerChange(gate, ChangeKind.GATE_ON if on else ChangeKind.GATE_OFF, link=link)
+    was, will = before.defects, after.defects
+    for name in _different(was, will):
+        yield _of_defect(name, DEFECTS[name], gone=getattr(was, name))
+    for name, defect in DEFECTS_BESIDE.items():
+        had, has = bool(before.has(defect)), bool(after.has(defect))
+        if had != has:
+            yield _of_defect(name, defect, gone=had)
+    for name in _different(ReleaseBehaviour.of_release(before.release), ReleaseBehaviour.of_release(after.release)):
+        if name != "knows_alpha":
+            # That changes an answer by its gates alone.
+            yield SchedulerChange(name, ChangeKind.OTHERWISE, BEHAVIOUR[name].what, BEHAVIOUR[name].link)
+    if before.release != after.release:
+        for name, what in _OTHERS.items():
+            yield SchedulerChange(name, ChangeKind.OTHERWISE, what)
+
+
+def _of_defect(name: str, defect: Defect, *, gone: bool) -> SchedulerChange:
+    link = f"https://github.com/kubernetes/kubernetes/pull/{defect.number}" if defect.number else ""
+    return SchedulerChange(name, ChangeKind.DEFECT_GONE if gone else ChangeKind.DEFECT_NEW, defect.what, link)
+
+
+def _different(first: Struct, other: Struct) -> Iterator[str]:
+    return (name for name in first.__struct_fields__ if getattr(first, name) != getattr(other, name))

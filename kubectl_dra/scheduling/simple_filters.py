@@ -1,16 +1,142 @@
-"""Filters that look at one node alone: NodeName, NodeUnschedulable, NodePorts, NodeDeclaredFeatures."""
+"""Filters that look at one node alone, and their scores.
+
+TaintToleration, NodeName, NodeUnschedulable, NodePorts, NodeDeclaredFeatures, NodeAffinity.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from kubectl_dra.api.behaviour import OWN_USERS_DECLARED, RESTARTS_DECLARED, Behaviour
-from kubectl_dra.api.nodes import NodeTaint
+from kubectl_dra.api.defects import TAINTS_NAMED
+from kubectl_dra.api.nodes import Node, NodeSelector, NodeSelectorTerm, NodeTaint, Toleration
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
+from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin, ScorePlugin, share_of_best
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
-from kubectl_dra.scheduling.taint_toleration import COMPARISON, tolerated
+
+# TaintToleration: node taints with NoSchedule or NoExecute that the pod does not tolerate (core/v1, KEP-5471).
+
+COMPARISON: Final = "TaintTolerationComparisonOperators"
+"""The feature gate of the operators Lt and Gt."""
+COMPARING: Final = ("Lt", "Gt")
+_BLOCKING: Final = ("NoSchedule", "NoExecute")
+_INTEGER: Final = re.compile(r"(?:0|-?[1-9][0-9]{0,18})\Z")
+_INT64: Final = 1 << 63
+
+
+def proved_by_pods(pod: Pod, snapshot: Snapshot) -> frozenset[str]:
+    """The gate of the operators that a pod uses, where a pod of the cluster shows that it is on: where it is off, the
+    server refuses them.
+    """
+    both_compare = _compares(pod) and any(_compares(other) for other in snapshot.pods.values())
+    return frozenset((COMPARISON,)) if both_compare else frozenset()
+
+
+def _compares(pod: Pod) -> bool:
+    return any(toleration.operator in COMPARING for toleration in pod.spec.tolerations)
+
+
+def untolerated(
+    taints: Iterable[NodeTaint], tolerations: Sequence[Toleration], *, comparing: bool = False
+) -> NodeTaint | None:
+    """The first taint that keeps a pod with these tolerations off a node; None if there is none.
+
+    ``comparing``: the operators Lt and Gt are supported.
+    """
+    for taint in taints:
+        if taint.effect in _BLOCKING and not tolerated(taint, tolerations, comparing=comparing):
+            return taint
+    return None
+
+
+def tolerated(taint: NodeTaint, tolerations: Iterable[Toleration], *, comparing: bool = False) -> bool:
+    """Whether one of the tolerations covers the taint."""
+    return any(tolerates(toleration, taint, comparing=comparing) for toleration in tolerations)
+
+
+def tolerates(toleration: Toleration, taint: NodeTaint, *, comparing: bool = False) -> bool:
+    """Whether a toleration covers a taint. An empty effect or key matches any."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    operator = toleration.operator or "Equal"
+    if operator == "Exists":
+        return True
+    if operator == "Equal":
+        return toleration.value == taint.value
+    if operator in COMPARING and comparing:
+        bound, value = _integer(toleration.value), _integer(taint.value)
+        if bound is None or value is None:
+            return False
+        return value < bound if operator == "Lt" else value > bound
+    return False
+
+
+def _integer(text: str) -> int | None:
+    if not _INTEGER.match(text):
+        return None
+    value = int(text)
+    return value if -_INT64 <= value < _INT64 else None
+
+
+class UntoleratedTaint(Reason, frozen=True):
+    """The node's first taint that the pod does not tolerate. ``named``: the release's message names it."""
+
+    taint: NodeTaint
+    named: bool = False
+
+    @property
+    def words(self) -> str:
+        if self.named:
+            return f"node(s) had untolerated taint {{{self.taint.key}: {self.taint.value}}}"
+        return "node(s) had untolerated taint(s)"
+
+
+class TaintToleration(Plugin):
+    """Refuses nodes with a taint that the pod does not tolerate."""
+
+    name = PluginName.TAINT_TOLERATION
+
+    def __init__(self, pod: Pod, state: ClusterState) -> None:
+        super().__init__(pod, state)
+        self._comparing = COMPARISON in state.gates
+        self._named = TAINTS_NAMED.affects(state.release, state.patch) is True
+
+    def filter(self, node: NodeState) -> Rejection | None:
+        taint = untolerated(node.node.taints, self.pod.spec.tolerations, comparing=self._comparing)
+        return None if taint is None else Rejection(self.name, (UntoleratedTaint(taint, self._named),))
+
+
+# TaintToleration: nodes with fewer untolerated PreferNoSchedule taints score higher.
+
+_PREFERRED = "PreferNoSchedule"
+
+
+class TaintTolerationScore(ScorePlugin):
+    """The plugin for one pod."""
+
+    name = PluginName.TAINT_TOLERATION
+
+    def scores(self) -> Mapping[str, int]:
+        tolerations = [toleration for toleration in self.pod.spec.tolerations if toleration.effect in ("", _PREFERRED)]
+        comparing = COMPARISON in self.state.gates
+        return share_of_best(
+            {
+                node.name: sum(
+                    taint.effect == _PREFERRED and not tolerated(taint, tolerations, comparing=comparing)
+                    for taint in node.node.taints
+                )
+                for node in self.nodes
+            },
+            reverse=True,
+        )
+
+
+# NodeName: ``spec.nodeName`` of a pod.
 
 
 class OtherNodeNamed(Reason, frozen=True):
@@ -174,3 +300,122 @@ class NodeDeclaredFeatures(Plugin):
         declared = node.node.status.declared_features
         missing = tuple(name for name in self._needed if name not in declared)
         return Rejection(self.name, (FeaturesNotDeclared(missing),)) if missing else None
+
+
+# NodeAffinity: ``spec.nodeSelector`` and required node affinity, the pod's own and what the profile adds for all.
+
+_NAME: Final = "metadata.name"
+
+
+class NodeDoesNotMatch(Reason, frozen=True):
+    """The node's labels or name do not meet the pod's requirements.
+
+    ``selector``: the entries of nodeSelector that do not hold. ``affinity``: the required node affinity, if
+    it does not hold.
+    """
+
+    TEXT = "node(s) didn't match Pod's node affinity/selector"
+    selector: tuple[tuple[str, str], ...] = ()
+    affinity: NodeSelector | None = None
+
+
+class ProfileDoesNotMatch(Reason, frozen=True):
+    """The node does not meet what the scheduler's profile requires for all its pods (addedAffinity)."""
+
+    TEXT = "node(s) didn't match scheduler-enforced node affinity"
+    SAID = "the scheduler's profile requires {affinity} (addedAffinity)"
+    affinity: NodeSelector
+
+
+class TermsConflict(Reason, frozen=True):
+    """Every term of the required node affinity names several nodes at once, so no node can match."""
+
+    TEXT = "pod affinity terms conflict"
+    SAID = "each term of the node affinity names several nodes at once"
+
+
+class NodeAffinityFilter(Plugin):
+    """Refuses nodes that nodeSelector or required node affinity rule out.
+
+    If every term names nodes (matchFields), only those are examined.
+    """
+
+    name = PluginName.NODE_AFFINITY
+
+    def __init__(self, pod: Pod, state: ClusterState) -> None:
+        super().__init__(pod, state)
+        self._selector = pod.spec.node_selector
+        self._required = required_affinity(pod)
+        self._added = state.profile.args.node_affinity.added_affinity.required
+        if self._required is None:
+            self.skipped = not self._selector and self._added is None
+            return
+        named = _named_nodes(self._required.terms)
+        if named is not None and not named:
+            self.rejection = Rejection(self.name, (TermsConflict(),))
+        else:
+            self.nodes = named
+
+    def filter(self, node: NodeState) -> Rejection | None:
+        added = self._added
+        if added is not None and not added.admits(node.node):
+            return Rejection(self.name, (ProfileDoesNotMatch(added),))
+        labels = node.node.labels
+        wrong = tuple((key, value) for key, value in self._selector.items() if labels.get(key) != value)
+        required = self._required
+        unmet = required is not None and not required.admits(node.node)
+        if not wrong and not unmet:
+            return None
+        return Rejection(self.name, (NodeDoesNotMatch(wrong, required if unmet else None),))
+
+
+def required_affinity(pod: Pod) -> NodeSelector | None:
+    """The pod's required node affinity."""
+    return pod.spec.affinity.node_affinity.required if pod.spec.affinity else None
+
+
+def matches_node(pod: Pod, node: Node) -> bool:
+    """Whether a node meets the pod's nodeSelector and required node affinity."""
+    if any(node.labels.get(key) != value for key, value in pod.spec.node_selector.items()):
+        return False
+    required = required_affinity(pod)
+    return required is None or required.admits(node)
+
+
+def _named_nodes(terms: Sequence[NodeSelectorTerm]) -> frozenset[str] | None:
+    """The nodes that the terms name; None if some term names none, or there are no terms."""
+    if not terms:
+        return None
+    names: set[str] = set()
+    for term in terms:
+        named: set[str] | None = None
+        for field in term.fields:
+            if field.key == _NAME and field.operator == "In":
+                named = set(field.values) if named is None else named & set(field.values)
+        if named is None:
+            return None
+        names |= named
+    return frozenset(names)
+
+
+# NodeAffinity: the weights of the preferred terms that hold on the node.
+
+
+class NodeAffinityScore(ScorePlugin):
+    """The plugin for one pod."""
+
+    name = PluginName.NODE_AFFINITY
+
+    def __init__(self, pod: Pod, state: ClusterState, nodes: Sequence[NodeState]) -> None:
+        super().__init__(pod, state, nodes)
+        own = pod.spec.affinity.node_affinity.preferred if pod.spec.affinity else ()
+        self._preferred = (*state.profile.args.node_affinity.added_affinity.preferred, *own)
+        self.skipped = not self._preferred
+
+    def scores(self) -> Mapping[str, int]:
+        return share_of_best(
+            {
+                node.name: sum(wish.weight for wish in self._preferred if wish.preference.holds(node.node))
+                for node in self.nodes
+            }
+        )

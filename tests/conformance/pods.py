@@ -21,12 +21,12 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import stamp
+from kubectl_dra.scheduling.binding import winner
 from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.gang_scheduling import kept_out
 from kubectl_dra.scheduling.outcome import Outcome
-from kubectl_dra.scheduling.pre_enqueue import kept_out
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.scheduling.scheduler_config import read_config
-from kubectl_dra.scheduling.scoring import winner
 from tests.ran import ran
 from tools.recorder.recorded import lines
 

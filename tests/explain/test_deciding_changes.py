@@ -13,8 +13,7 @@ from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.two_releases import TookTooLong, compare, deciding_changes
-from kubectl_dra.scheduling.release_changes import ChangeKind, Deciding
-from kubectl_dra.scheduling.scheduler import Scheduler
+from kubectl_dra.scheduling.scheduler import ChangeKind, Deciding, Scheduler
 
 API = "resource.k8s.io/v1"
 DRIVER = "gpu.example.com"

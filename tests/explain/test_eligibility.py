@@ -17,10 +17,8 @@ from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.remedies.node_rules import toleration_for
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.framework import Plugin
-from kubectl_dra.scheduling.node_affinity import NodeAffinityFilter
 from kubectl_dra.scheduling.scheduler import Scheduler
-from kubectl_dra.scheduling.simple_filters import NodeUnschedulable
-from kubectl_dra.scheduling.taint_toleration import TaintToleration
+from kubectl_dra.scheduling.simple_filters import NodeAffinityFilter, NodeUnschedulable, TaintToleration
 
 JSON = dict[str, Any]
 

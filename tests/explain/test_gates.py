@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.api.releases import UNTOLD
-from kubectl_dra.scheduling.proved_gates import BINDING, CAPACITY, PARTITIONS, TAINTS, proved
+from kubectl_dra.scheduling.scheduler import BINDING, CAPACITY, PARTITIONS, TAINTS, proved
 from tools.builders import device, slice_of
 
 ROOT = Path(__file__).parent.parent.parent

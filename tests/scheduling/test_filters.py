@@ -8,10 +8,15 @@ import pytest
 
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.scheduling.amounts import pod_amounts
-from kubectl_dra.scheduling.node_affinity import NodeAffinityFilter
 from kubectl_dra.scheduling.node_resources import Insufficient, NodeResourcesFit
-from kubectl_dra.scheduling.simple_filters import NodeDeclaredFeatures, NodeName, NodePorts, NodeUnschedulable
-from kubectl_dra.scheduling.taint_toleration import TaintToleration
+from kubectl_dra.scheduling.simple_filters import (
+    NodeAffinityFilter,
+    NodeDeclaredFeatures,
+    NodeName,
+    NodePorts,
+    NodeUnschedulable,
+    TaintToleration,
+)
 from tools.scheduling.small_clusters import JSON, asked, node, pod, refused, state, words
 
 ROOM = {"cpu": "4", "memory": "8Gi", "pods": "10"}

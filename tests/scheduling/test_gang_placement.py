@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 
 from kubectl_dra.allocation.budgets import GANG_WORK, PLACED_POD
-from kubectl_dra.scheduling.gang_placement import placed_together
-from kubectl_dra.scheduling.gang_scheduling import UNSCHEDULABLE_GROUP, Gang, Obstacle, Placed, gang_of, message_of
+from kubectl_dra.scheduling.gang_scheduling import (
+    UNSCHEDULABLE_GROUP,
+    Gang,
+    Obstacle,
+    Placed,
+    gang_of,
+    message_of,
+    placed_together,
+)
 from tools.scheduling.small_clusters import JSON, ZONE, claim, node, pod, state, using
 
 ROOM = {"cpu": "4", "memory": "8Gi", "pods": "110"}
@@ -152,7 +159,7 @@ def test_what_cannot_be_tried() -> None:
 def test_a_group_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     objects = [*NODES, group(2), member("p0", "1"), member("p1", "1")]
     assert isinstance(outcome("p0", objects)[0], Placed)
-    monkeypatch.setattr("kubectl_dra.scheduling.gang_placement.GANG_STEPS", PLACED_POD)
+    monkeypatch.setattr("kubectl_dra.scheduling.gang_scheduling.GANG_STEPS", PLACED_POD)
     assert outcome("p0", objects)[0] is Obstacle.TOO_LONG
 
 

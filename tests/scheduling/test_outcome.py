@@ -15,8 +15,8 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.scheduling.binding import bound
 from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
 from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.gang_scheduling import kept_out
 from kubectl_dra.scheduling.outcome import Outcome
-from kubectl_dra.scheduling.pre_enqueue import kept_out
 from kubectl_dra.scheduling.scheduler import Scheduler
 from tests.taint.world import DRIVER, claim, device_class, gpu, slice_of, world
 from tests.taint.world import pod as pending

@@ -11,12 +11,12 @@ import pytest
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.errors import FileError
+from kubectl_dra.scheduling.binding import best_nodes
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.profile import Effect, Point, Profile, default_profile
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.scheduling.scheduler_config import SchedulerConfig, read_config
-from kubectl_dra.scheduling.scoring import best_nodes
 from tools.scheduling.small_clusters import JSON, ZONE, node, pod, state, within
 
 RELEASE = parse_release("1.36")

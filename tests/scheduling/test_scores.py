@@ -10,15 +10,14 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.claims import Allocation, ResourceClaim
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.scheduling.binding import ImageLocality, best_nodes
 from kubectl_dra.scheduling.dynamic_resources import preference
 from kubectl_dra.scheduling.framework import ClusterState, ScorePlugin
 from kubectl_dra.scheduling.inter_pod_affinity import InterPodAffinityScore
-from kubectl_dra.scheduling.node_affinity import NodeAffinityScore
 from kubectl_dra.scheduling.node_resources import BalancedAllocation, FitScore
 from kubectl_dra.scheduling.pod_topology_spread import PodTopologySpreadScore
 from kubectl_dra.scheduling.reasons import PluginName
-from kubectl_dra.scheduling.scoring import ImageLocality, best_nodes
-from kubectl_dra.scheduling.taint_toleration import TaintTolerationScore
+from kubectl_dra.scheduling.simple_filters import NodeAffinityScore, TaintTolerationScore
 from kubectl_dra.scheduling.volume_binding import VolumeBindingScore
 from tools.scheduling.small_clusters import JSON, ZONE, claim, node, pod, state, storage_class, using, volume, within
 

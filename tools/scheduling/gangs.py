@@ -27,8 +27,7 @@ from typing import Any, Final
 from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
-from kubectl_dra.scheduling.gang_placement import placed_together
-from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, gang_of, message_of
+from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, gang_of, message_of, placed_together
 from kubectl_dra.scheduling.scheduler import Scheduler
 from tools.controlplane.client import Api, ApiError
 from tools.controlplane.plane import own_plane

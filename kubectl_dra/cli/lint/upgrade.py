@@ -242,8 +242,7 @@ def _settings(
 ) -> tuple[Settings, Settings]:
     """What is assumed of both schedulers, from what the cluster's objects show."""
     from kubectl_dra.explain.settings import Settings
-    from kubectl_dra.scheduling.proved_gates import RULES, proved
-    from kubectl_dra.scheduling.scheduler import Scheduler
+    from kubectl_dra.scheduling.scheduler import RULES, Scheduler, proved
 
     claims = snapshot.claims.values()
     # What the later release knows alone is shown by nothing that the earlier one stored.

@@ -24,8 +24,8 @@ from kubectl_dra.scheduling.gang_scheduling import (
     Placed,
     PriorityDiffers,
     TooFewPeers,
+    kept_out,
 )
-from kubectl_dra.scheduling.pre_enqueue import kept_out
 from kubectl_dra.scheduling.reasons import Reason
 
 _WAITS_FOR_GROUP = re.compile(r"\bgang\b|\bpod group\b")

@@ -16,8 +16,8 @@ from kubectl_dra.scheduling.inter_pod_affinity import (
     required_affinity,
     required_anti_affinity,
 )
-from kubectl_dra.scheduling.node_affinity import required_affinity as required_node_affinity
 from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME, constraints
+from kubectl_dra.scheduling.simple_filters import required_affinity as required_node_affinity
 from kubectl_dra.text import whole_number
 
 _LACKING = ("NotIn", "DoesNotExist")

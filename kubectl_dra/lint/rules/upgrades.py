@@ -15,7 +15,7 @@ from kubectl_dra.lint.upgrade import DevicesGiven, DifferentAnswers, SchedulerAn
 from kubectl_dra.text import amount, some
 
 if TYPE_CHECKING:
-    from kubectl_dra.scheduling.release_changes import Deciding, SchedulerChange
+    from kubectl_dra.scheduling.scheduler import Deciding, SchedulerChange
 
 _RULES_GATE: Final = "DRADeviceTaintRules"
 _BINDING: Final = "pods then wait until the driver has prepared the device"
@@ -222,7 +222,7 @@ def _because(deciding: Deciding, release: str) -> str:
 
 
 def _change(change: SchedulerChange, release: str) -> str:
-    from kubectl_dra.scheduling.release_changes import ChangeKind
+    from kubectl_dra.scheduling.scheduler import ChangeKind
 
     text = {
         ChangeKind.GATE_ON: f"the gate {change.name} turns on",

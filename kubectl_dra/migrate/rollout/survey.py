@@ -22,8 +22,7 @@ from kubectl_dra.migrate.model import MigrationSettings, ObjectPlan, PlanSurroun
 from kubectl_dra.migrate.quotas import quota_key
 from kubectl_dra.migrate.vendors.catalogue import is_extended
 from kubectl_dra.migrate.vendors.model import Resource
-from kubectl_dra.scheduling.proved_gates import proved, taken_on
-from kubectl_dra.scheduling.scheduler import Scheduler
+from kubectl_dra.scheduling.scheduler import Scheduler, proved, taken_on
 
 LABEL: Final = "kubectl-dra/device-plugins"
 """The namespace label that controls pods which request a device plugin's resource: ``warn`` or ``refuse``."""
