@@ -7,7 +7,6 @@ devices: claims of evicted pods stay allocated during this computation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import TypeVar
 
 from msgspec import Struct, field
@@ -101,7 +100,7 @@ def preempt(chain: Chain, rejected: Mapping[str, Rejection]) -> Preemption:
     for name, rejection in rejected.items():
         if not rejection.resolvable:
             continue
-        outcome = _Node(chain, state.nodes[name], budgets).outcome()
+        outcome = _on_node(chain, state.nodes[name], budgets)
         if isinstance(outcome, Candidate):
             candidates.append(outcome)
         else:
@@ -144,33 +143,22 @@ def _evicted_by_scheduler(pod: Pod) -> bool:
     return condition.status == "True" and condition.reason == "PreemptionByScheduler"
 
 
-class _Node:
-    """The search for victims on one node."""
+def _on_node(chain: Chain, node: NodeState, budgets: Sequence[PodDisruptionBudget]) -> Candidate | Rejection:
+    """The fewest and least important victims on one node, or why no eviction helps there."""
 
-    def __init__(self, chain: Chain, node: NodeState, budgets: Sequence[PodDisruptionBudget]) -> None:
-        self._chain = chain
-        self._node = node
-        self._budgets = budgets
+    def without(pods: Iterable[Pod]) -> Rejection | None:
+        return chain.filter(node.changed(removed=pods))
 
-    @cached_property
-    def _lower(self) -> list[Pod]:
-        return [pod for pod in self._node.pods if pod.priority < self._chain.pod.priority]
-
-    def outcome(self) -> Candidate | Rejection:
-        """The fewest and least important victims, or why no eviction helps here."""
-        if not self._lower:
-            return Rejection(PluginName.DEFAULT_PREEMPTION, (NoVictims(),))
-        rejection = self._without(self._lower)
-        if rejection is not None:
-            return rejection
-        violating, others = _by_budget(by_importance(self._lower), self._budgets)
-        victims = fewest([*violating, *others], lambda pods: self._without(pods) is None)
-        violations = sum(pod in violating for pod in victims)
-        victims.sort(key=lambda pod: (-pod.priority, pod.status.start_time or _NOT_STARTED))
-        return Candidate(self._node.name, tuple(victims), violations)
-
-    def _without(self, pods: Iterable[Pod]) -> Rejection | None:
-        return self._chain.filter(self._node.changed(removed=pods))
+    lower = [pod for pod in node.pods if pod.priority < chain.pod.priority]
+    if not lower:
+        return Rejection(PluginName.DEFAULT_PREEMPTION, (NoVictims(),))
+    if (rejection := without(lower)) is not None:
+        return rejection
+    violating, others = _by_budget(by_importance(lower), budgets)
+    victims = fewest([*violating, *others], lambda pods: without(pods) is None)
+    violations = sum(pod in violating for pod in victims)
+    victims.sort(key=lambda pod: (-pod.priority, pod.status.start_time or _NOT_STARTED))
+    return Candidate(node.name, tuple(victims), violations)
 
 
 _T = TypeVar("_T")
@@ -234,16 +222,10 @@ def _best(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
     """The candidates that the scheduler prefers: the one that it takes, or those between which it has no preference."""
     best = list(candidates)
     for cost in _COSTS:
-        if len(best) <= 1:
-            break
-        costs = [cost(candidate) for candidate in best]
-        lowest = min(costs)
-        best = [candidate for candidate, own in zip(best, costs, strict=True) if own == lowest]
-    if len(best) > 1:
-        starts = [_earliest_start(candidate) for candidate in best]
-        latest = max(starts)
-        best = [candidate for candidate, own in zip(best, starts, strict=True) if own == latest]
-    return tuple(best)
+        lowest = min(map(cost, best), default=0)
+        best = [candidate for candidate in best if cost(candidate) == lowest]
+    latest = max(map(_earliest_start, best), default="")
+    return tuple(candidate for candidate in best if _earliest_start(candidate) == latest)
 
 
 _COSTS: tuple[Callable[[Candidate], int], ...] = (

@@ -24,6 +24,25 @@ class Strict(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     """Base of the structs read from a configuration."""
 
 
+class Enabled(Strict, frozen=True, kw_only=True):
+    """A plugin of an extension point; ``weight`` 0 means not given."""
+
+    name: str
+    weight: int = 0
+
+
+class PluginSet(Strict, frozen=True, kw_only=True):
+    """The configuration of one extension point; one called ``*`` disables all."""
+
+    enabled: tuple[Enabled, ...] = ()
+    disabled: tuple[Enabled, ...] = ()
+
+    @property
+    def off(self) -> frozenset[str]:
+        """The names that are disabled."""
+        return frozenset(plugin.name for plugin in self.disabled)
+
+
 class _Args(Strict, frozen=True, kw_only=True):
     api_version: str = ""
     kind: str = ""

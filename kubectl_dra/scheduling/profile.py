@@ -10,14 +10,14 @@ from collections.abc import Collection, Iterator, Mapping
 from enum import Enum, StrEnum, auto
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec import Struct, field
 
 from kubectl_dra.api.behaviour import DEVICE_SCORES, NODE_NAME_FIRST
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import Release
-from kubectl_dra.scheduling.plugin_args import NO_ARGS, PluginArgs
+from kubectl_dra.scheduling.plugin_args import NO_ARGS, Enabled, PluginArgs, PluginSet
 from kubectl_dra.scheduling.reasons import PluginName
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -108,20 +108,6 @@ class Profile(Struct, frozen=True):
         return plugin in self.plugins[point]
 
 
-class Enabled(NamedTuple):
-    """An enabled plugin; ``weight`` 0 means not given."""
-
-    name: str
-    weight: int = 0
-
-
-class PluginSet(Struct, frozen=True):
-    """The configuration of one extension point; ``disabled`` may contain ``*``."""
-
-    enabled: tuple[Enabled, ...] = ()
-    disabled: frozenset[str] = frozenset()
-
-
 _P = PluginName
 _FILTERS: Final = frozenset((Point.PRE_FILTER, Point.FILTER))
 _SCORES: Final = frozenset((Point.PRE_SCORE, Point.SCORE))
@@ -152,7 +138,8 @@ _POINTS: Final[Mapping[str, frozenset[Point]]] = {
     "TopologyPlacementGenerator": frozenset(),
     "PodGroupPodsCount": frozenset(),
 }
-"""The plugins of kube-scheduler, and the extension points of each."""
+"""The plugins of kube-scheduler in the order in which it enables them, and the extension points of each."""
+_NOT_BY_DEFAULT: Final = ("DeferredPodScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount")
 
 _DEFAULT_WEIGHTS: Final[Mapping[str, int]] = {
     _P.TAINT_TOLERATION: 3,
@@ -189,32 +176,11 @@ def known_plugins() -> Collection[str]:
 
 def default_plugins(release: Release) -> tuple[Enabled, ...]:
     """The plugins of a release in the order in which it enables them. Plugins of disabled features skip all pods."""
-    first = (_P.NODE_UNSCHEDULABLE, _P.NODE_NAME)
+    names = [name for name in _POINTS if name not in _NOT_BY_DEFAULT]
     if release in NODE_NAME_FIRST:
-        first = (_P.NODE_NAME, _P.NODE_UNSCHEDULABLE)
-    names = (
-        _P.SCHEDULING_GATES,
-        "PrioritySort",
-        *first,
-        _P.TAINT_TOLERATION,
-        _P.NODE_AFFINITY,
-        _P.NODE_PORTS,
-        _P.NODE_RESOURCES_FIT,
-        _P.VOLUME_RESTRICTIONS,
-        _P.NODE_VOLUME_LIMITS,
-        _P.VOLUME_BINDING,
-        _P.VOLUME_ZONE,
-        _P.POD_TOPOLOGY_SPREAD,
-        _P.INTER_POD_AFFINITY,
-        _P.DYNAMIC_RESOURCES,
-        _P.DEFAULT_PREEMPTION,
-        _P.NODE_RESOURCES_BALANCED_ALLOCATION,
-        _P.IMAGE_LOCALITY,
-        "DefaultBinder",
-        _P.NODE_DECLARED_FEATURES,
-        _P.GANG_SCHEDULING,
-    )
-    return tuple(Enabled(name, _DEFAULT_WEIGHTS.get(name, 1)) for name in names)
+        names.remove(_P.NODE_NAME)
+        names.insert(names.index(_P.NODE_UNSCHEDULABLE), _P.NODE_NAME)
+    return tuple(Enabled(name=name, weight=_DEFAULT_WEIGHTS.get(name, 1)) for name in names)
 
 
 @lru_cache(maxsize=8)
@@ -264,8 +230,8 @@ def _merged(defaults: tuple[Enabled, ...], custom: PluginSet) -> tuple[Enabled, 
     """The plugins of multiPoint. A default one that is enabled again keeps its place and loses its weight."""
     again = {plugin.name: plugin for plugin in custom.enabled}
     kept: list[Enabled] = []
-    if ALL not in custom.disabled:
-        kept = [again.get(plugin.name, plugin) for plugin in defaults if plugin.name not in custom.disabled]
+    if ALL not in custom.off:
+        kept = [again.get(plugin.name, plugin) for plugin in defaults if plugin.name not in custom.off]
     replaced = {plugin.name for plugin in kept}
     return (*kept, *(plugin for plugin in custom.enabled if plugin.name not in replaced))
 
@@ -278,12 +244,12 @@ def _expanded(point: Point, own: PluginSet, everywhere: tuple[Enabled, ...], rel
             raise WrongProfile(f"{name} is enabled twice at {point}")
         if name in _POINTS and point not in _POINTS[name]:
             raise WrongProfile(f"{name} takes no part in {point}")
-    if ALL in own.disabled:
+    if ALL in own.off:
         yield from here
         return
     shared = []
     for plugin in everywhere:
-        if plugin.name in own.disabled or (plugin.name in _POINTS and not _takes_part(plugin.name, point, release)):
+        if plugin.name in own.off or (plugin.name in _POINTS and not _takes_part(plugin.name, point, release)):
             continue
         if plugin.name in shared:
             raise WrongProfile(f"{plugin.name} is enabled twice in multiPoint")

@@ -22,13 +22,11 @@ from kubectl_dra.cel.library.numbers import parse_duration
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.scheduling import plugin_args as args
-from kubectl_dra.scheduling.plugin_args import PluginArgs, Strict
+from kubectl_dra.scheduling.plugin_args import PluginArgs, PluginSet, Strict
 from kubectl_dra.scheduling.profile import (
     DEFAULT_SCHEDULER,
     Effect,
-    Enabled,
     Extender,
-    PluginSet,
     Point,
     Profile,
     WrongProfile,
@@ -43,40 +41,23 @@ _PATH: Final = re.compile(r" - at `\$?\.?(.*)`$")
 T = TypeVar("T")
 
 
-class _Plugin(Strict, frozen=True, kw_only=True):
-    name: str
-    weight: int = 0
-
-
-class _PluginSet(Strict, frozen=True, kw_only=True):
-    enabled: tuple[_Plugin, ...] = ()
-    disabled: tuple[_Plugin, ...] = ()
-
-    @property
-    def value(self) -> PluginSet:
-        return PluginSet(
-            tuple(Enabled(plugin.name, plugin.weight) for plugin in self.enabled),
-            frozenset(plugin.name for plugin in self.disabled),
-        )
-
-
 class _Plugins(Strict, frozen=True, kw_only=True):
-    pre_enqueue: _PluginSet = _PluginSet()
-    queue_sort: _PluginSet = _PluginSet()
-    pre_filter: _PluginSet = _PluginSet()
-    filter: _PluginSet = _PluginSet()
-    post_filter: _PluginSet = _PluginSet()
-    pre_score: _PluginSet = _PluginSet()
-    score: _PluginSet = _PluginSet()
-    reserve: _PluginSet = _PluginSet()
-    permit: _PluginSet = _PluginSet()
-    pre_bind: _PluginSet = _PluginSet()
-    bind: _PluginSet = _PluginSet()
-    post_bind: _PluginSet = _PluginSet()
-    multi_point: _PluginSet = _PluginSet()
-    placement_generate: _PluginSet = _PluginSet()
-    placement_score: _PluginSet = _PluginSet()
-    pod_group_post_filter: _PluginSet = _PluginSet()
+    pre_enqueue: PluginSet = PluginSet()
+    queue_sort: PluginSet = PluginSet()
+    pre_filter: PluginSet = PluginSet()
+    filter: PluginSet = PluginSet()
+    post_filter: PluginSet = PluginSet()
+    pre_score: PluginSet = PluginSet()
+    score: PluginSet = PluginSet()
+    reserve: PluginSet = PluginSet()
+    permit: PluginSet = PluginSet()
+    pre_bind: PluginSet = PluginSet()
+    bind: PluginSet = PluginSet()
+    post_bind: PluginSet = PluginSet()
+    multi_point: PluginSet = PluginSet()
+    placement_generate: PluginSet = PluginSet()
+    placement_score: PluginSet = PluginSet()
+    pod_group_post_filter: PluginSet = PluginSet()
 
 
 class _PluginConfig(Strict, frozen=True, kw_only=True):
@@ -215,7 +196,7 @@ def _profiles(raw: Mapping[str, Any], release: Release) -> dict[str, Profile]:
                 name,
                 release,
                 {point: _set(profile.plugins, point) for point in Point},
-                profile.plugins.multi_point.value,
+                profile.plugins.multi_point,
                 msgspec.structs.replace(plugin_args, fit=fit),
                 percentage,
                 tuple(extender.value for extender in config.extenders),
@@ -227,8 +208,8 @@ def _profiles(raw: Mapping[str, Any], release: Release) -> dict[str, Profile]:
 
 def _set(plugins: _Plugins, point: Point) -> PluginSet:
     names = {field.encode_name: field.name for field in msgspec.structs.fields(plugins)}
-    plugin_set: _PluginSet = getattr(plugins, names[point])
-    return plugin_set.value
+    plugin_set: PluginSet = getattr(plugins, names[point])
+    return plugin_set
 
 
 def _decoded(raw: Any, kind: type[T], at: str) -> T:
@@ -241,26 +222,13 @@ def _decoded(raw: Any, kind: type[T], at: str) -> T:
         raise _Wrong(path, _PATH.sub("", text).replace("`", '"')) from None
 
 
-_KINDS: Final[Mapping[str, str]] = {
-    "NodeResourcesFit": "fit",
-    "NodeResourcesBalancedAllocation": "balanced_allocation",
-    "PodTopologySpread": "spread",
-    "NodeAffinity": "node_affinity",
-    "InterPodAffinity": "inter_pod_affinity",
-    "DefaultPreemption": "preemption",
-    "VolumeBinding": "volume_binding",
-    "DynamicResources": "dynamic_resources",
-}
-"""The plugins that take arguments, and the field of ``PluginArgs``."""
-
-
 def _args(written: Sequence[_PluginConfig], at: str) -> PluginArgs:
     kinds = {field.name: field.type for field in msgspec.structs.fields(PluginArgs)}
     args: dict[str, Any] = {}
     for index, config in enumerate(written):
         path = f"{at}[{index}]"
-        name = _KINDS.get(config.name)
-        if name is None:
+        name, check = _KINDS.get(config.name, ("", None))
+        if check is None:
             if config.name in known_plugins() and config.args:
                 raise _Wrong(f"{path}.args", f"{config.name} takes no arguments")
             continue
@@ -269,7 +237,7 @@ def _args(written: Sequence[_PluginConfig], at: str) -> PluginArgs:
         value = _decoded(config.args, kinds[name], f"{path}.args")
         if value.kind not in ("", f"{config.name}Args"):
             raise _Wrong(f"{path}.args.kind", f"is {value.kind}, not {config.name}Args")
-        _CHECKS[name](value, f"{path}.args")
+        check(value, f"{path}.args")
         args[name] = value
     return PluginArgs(**args)
 
@@ -381,13 +349,14 @@ def _check_devices(value: args.DynamicResourcesArgs, at: str) -> None:
             raise _Wrong(f"{at}.{name}", f"{text} is less than {least}s")
 
 
-_CHECKS: Final[Mapping[str, Callable[[Any, str], None]]] = {
-    "fit": _check_fit,
-    "balanced_allocation": _check_balanced,
-    "spread": _check_spread,
-    "node_affinity": _check_node_affinity,
-    "inter_pod_affinity": _check_inter_pod,
-    "preemption": _check_preemption,
-    "volume_binding": _check_volumes,
-    "dynamic_resources": _check_devices,
+_KINDS: Final[Mapping[str, tuple[str, Callable[[Any, str], None]]]] = {
+    "NodeResourcesFit": ("fit", _check_fit),
+    "NodeResourcesBalancedAllocation": ("balanced_allocation", _check_balanced),
+    "PodTopologySpread": ("spread", _check_spread),
+    "NodeAffinity": ("node_affinity", _check_node_affinity),
+    "InterPodAffinity": ("inter_pod_affinity", _check_inter_pod),
+    "DefaultPreemption": ("preemption", _check_preemption),
+    "VolumeBinding": ("volume_binding", _check_volumes),
+    "DynamicResources": ("dynamic_resources", _check_devices),
 }
+"""The plugins that take arguments, the field of ``PluginArgs``, and what is checked."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -166,9 +166,7 @@ class VolumeBinding(Plugin):
         self.skipped = not entries
         self._bound: list[PersistentVolumeClaim] = []
         self._delayed: list[PersistentVolumeClaim] = []
-        reason = next(filter(None, (self._unusable(volume_claim) for volume_claim in entries)), None) or self._sort(
-            entries
-        )
+        reason = next(filter(None, map(self._unusable, entries)), None) or self._sort(entries)
         if reason is not None:
             self.rejection = Rejection(self.name, (reason,))
 
@@ -308,21 +306,18 @@ class VolumeBinding(Plugin):
 
     def _room(self, claim: PersistentVolumeClaim, kind: StorageClass, node: NodeState) -> CSIStorageCapacity | None:
         """The reported capacity that has room for the claim's volume."""
-        wanted = -(-stored(claim.spec.resources.requests) // _GIGA)
-        for capacity in self._capacities:
+        wanted = _bytes(stored(claim.spec.resources.requests))
+        reported: Iterable[CSIStorageCapacity] = self.state.others("CSIStorageCapacity").values()
+        for capacity in reported:
             limit = capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
             if (
                 capacity.storage_class_name == kind.metadata.name
                 and limit is not None
-                and -(-in_nanos(limit) // _GIGA) >= wanted
+                and _bytes(in_nanos(limit)) >= wanted
                 and (capacity.node_topology is not None and capacity.node_topology.matches(node.node.labels))
             ):
                 return capacity
         return None
-
-    @cached_property
-    def _capacities(self) -> Sequence[CSIStorageCapacity]:
-        return list(self.state.others("CSIStorageCapacity").values())
 
     @cached_property
     def _volumes(self) -> dict[str, list[PersistentVolume]]:
@@ -349,7 +344,6 @@ def _allowed(kind: StorageClass, node: NodeState) -> bool:
 # VolumeBinding: nodes whose storage would have more left score higher (gate StorageCapacityScoring).
 
 _GATE: Final = "StorageCapacityScoring"
-_VOLUME_BINDING_GIGA: Final = 1_000_000_000
 _LESS_IS_BETTER: Final = [(0, MAX), (100, 0)]
 
 
@@ -396,4 +390,4 @@ def _used(requested: int, capacity: int) -> int:
 
 
 def _bytes(nano: int) -> int:
-    return -(-nano // _VOLUME_BINDING_GIGA)
+    return -(-nano // _GIGA)
