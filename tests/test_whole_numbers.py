@@ -65,7 +65,6 @@ NO_USERS_TEXT: Final = {
     "cel/program.py": "a cost",
     "cel/values.py": "a value of CEL",
     "cluster/reader.py": "a number of the API; what is none is refused",
-    "cluster/harmless.py": "which characters; no number is made",
     "cluster/identities.py": "written by us",
     "cluster/pseudonyms.py": "which characters; no number is made",
     "explain/eviction.py": "seconds",

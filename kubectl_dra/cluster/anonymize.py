@@ -1,9 +1,9 @@
 """Removes names that identify the owner, so that ``explain`` still gives the same answers.
 
 Which fields stay is decided in the rows of ``api.dra_fields``, and of other kinds in the annotations of their structs,
-such as those of ``api.pods``. Nothing stays that ``harmless`` does not know: ``Identities`` says per kind of name what
-it becomes, and a last look at every text of the result replaces what they left. Left out: opaque configuration, driver
-data, comments in selectors, unknown fields.
+such as those of ``api.pods``. Nothing stays that ``pseudonyms`` does not know to be harmless: ``Identities`` says per
+kind of name what it becomes, and a last look at every text of the result replaces what they left. Left out: opaque
+configuration, driver data, comments in selectors, unknown fields.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from kubectl_dra.api.meta import DEVICE_EVENTS, OUT_OF
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS, kind_here
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.schema import Field, change_items
-from kubectl_dra.cluster.anonymize_plugins import known_gates, with_plugin
-from kubectl_dra.cluster.harmless import is_harmless
 from kubectl_dra.cluster.identities import KEPT_NAMESPACES, Identities, Json
 from kubectl_dra.cluster.kueue_settings import renamed_settings
+from kubectl_dra.cluster.plugin_copies import anonymize_plugin, known_gates
+from kubectl_dra.cluster.pseudonyms import is_harmless
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.errors import InputError
 
@@ -142,7 +142,7 @@ class Anonymizer:
                 **self._fields.content(raw),
             }
             if kind in ("Pod", "DaemonSet"):
-                with_plugin(out, raw, self._new)
+                anonymize_plugin(out, raw, self._new)
             return self._new.checked(out) if self._new.names.frozen else out
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{kind} {meta.get('name') or ''} cannot be understood: {error}") from None

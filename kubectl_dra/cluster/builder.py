@@ -18,8 +18,7 @@ from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.duplicates import Kept, Makers, Place, essence, newer
 from kubectl_dra.cluster.impossible_objects import in_claim, in_slice
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, further_kind, is_namespaced
-from kubectl_dra.cluster.list_items import item_of, type_of
-from kubectl_dra.cluster.reader import READ, Page, Reader, page
+from kubectl_dra.cluster.reader import READ, Page, Reader, item_of, page, type_of
 from kubectl_dra.cluster.snapshot import (
     ABSENT,
     CORE_KINDS,

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from io import BytesIO
 from mmap import mmap
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from msgspec import DecodeError, Raw, field, json
 from msgspec.structs import replace
 
+from kubectl_dra.api.meta import title
 from kubectl_dra.api.neighbour_kinds import kind_here
 from kubectl_dra.cluster.builder import NestedList, SnapshotBuilder
 from kubectl_dra.cluster.contents import STDIN, Pages, contents, large, unpacked
 from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.reader import Page
 from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, Gap, Progress, Snapshot
+from kubectl_dra.cluster.time_read import stamp
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each_document, parse
 from kubectl_dra.manifests.objects import NotAList, is_object, object_key, objects, yaml_list
@@ -36,6 +40,26 @@ class _OneObject(SnapshotBuilder):
         """Keep it if it is the one."""
         if object_key(raw) in self._wanted:
             self.found = raw
+
+
+class _ManifestBuilder(SnapshotBuilder):
+    """The objects of a manifest: one that no API server takes is an error, as what it would make is missing."""
+
+    def add(self, raw: dict[str, Any], place: Place) -> None:
+        """Add an object, or note that it may make pods which are left out.
+
+        Raises:
+            InputError: as any builder, and for a kind that Kubernetes does not have in this group.
+        """
+        from kubectl_dra.manifests.groups import may_make_pods, unknown_object
+
+        if (unknown := unknown_object(raw)) is not None:
+            what, meant = unknown
+            hint = f"; did you mean {meant}?" if meant else ""
+            raise InputError(f"{place}: {what} is not an object of Kubernetes{hint}")
+        if may_make_pods(raw):
+            self.note(f"{place}: {title(raw)} has containers, and its kind is not known: its pods are left out")
+        super().add(raw, place)
 
 
 def saved_object(paths: Sequence[str], kind: str, name: str, namespace: str) -> dict[str, Any] | None:
@@ -87,9 +111,7 @@ def read_snapshot(
 
         make = StoredBuilder
     elif workloads:
-        from kubectl_dra.cluster.manifest_builder import ManifestBuilder
-
-        make = ManifestBuilder
+        make = _ManifestBuilder
     builder = make(namespace, workloads=workloads, compact=compact, only=only)
     add_files(builder, paths, stdin=stdin, progress=progress)
     snapshot = builder.build(complete=complete)
@@ -284,3 +306,54 @@ def _add(builder: SnapshotBuilder, documents: Iterable[Document]) -> None:
         for manifest in objects((document,)):
             item = manifest.path[-1] if manifest.path else None
             builder.add(manifest.object, Place(document.name, document.line, item if isinstance(item, int) else None))
+
+
+# A folder of snapshots, each called after the time at which it was taken; the oldest go.
+
+_NAME: Final = re.compile(r"snapshot-(\d{4}-\d\d-\d\dT\d{6}Z)\.json")
+_FORM: Final = "%Y-%m-%dT%H%M%SZ"
+
+
+class TakenSnapshot(NamedTuple):
+    """A snapshot of the folder."""
+
+    at: datetime
+    path: Path
+
+
+def path_at(folder: Path, at: datetime) -> Path:
+    """The file of a snapshot that is taken now."""
+    return folder / f"snapshot-{at.astimezone(UTC).strftime(_FORM)}.json"
+
+
+def taken(folder: Path) -> Sequence[TakenSnapshot]:
+    """The snapshots in a folder, oldest first; other files do not count. Raises InputError: no folder."""
+    try:
+        names = {path.name: path for path in folder.iterdir()}
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be read: {error.strerror or error}") from None
+    matches = ((_NAME.fullmatch(name), path) for name, path in names.items())
+    recordings: list[TakenSnapshot] = []
+    for match, path in matches:
+        if match is not None:
+            recordings.append(TakenSnapshot(datetime.strptime(match[1], _FORM).replace(tzinfo=UTC), path))
+    return sorted(recordings)
+
+
+def drop_oldest(folder: Path, keep: int) -> None:
+    """Delete all but the newest. Raises InputError."""
+    for old in taken(folder)[:-keep]:
+        try:
+            old.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise InputError(f"{old.path}: cannot be deleted: {error.strerror or error}") from None
+
+
+def last_before(folder: Path, at: datetime) -> TakenSnapshot:
+    """The newest snapshot that was taken at that time or before. Raises InputError: there is none."""
+    known = taken(folder)
+    before = [snapshot for snapshot in known if snapshot.at <= at]
+    if before:
+        return before[-1]
+    hint = f"; the oldest is of {stamp(known[0].at)}" if known else "; kubectl dra snapshot --every 10m makes them"
+    raise InputError(f"{folder}: there is no snapshot of {stamp(at)} or before{hint}")

@@ -18,14 +18,11 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
-from kubectl_dra.cluster.socks import PORT as SOCKS_PORT
-from kubectl_dra.cluster.socks import through_socks
+from kubectl_dra.cluster.proxies import SOCKS, SOCKS_PORT, through_socks
 from kubectl_dra.text import whole_number
 
 _CONNECT_SECONDS: Final = 15.0
 _PROXY_HEAD: Final = 1 << 14
-SOCKS: Final = ("socks5", "socks5h")
-"""Schemes of a SOCKS proxy; both give it the server's name to look up."""
 
 
 class Failure(Enum):

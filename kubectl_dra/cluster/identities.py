@@ -10,8 +10,7 @@ from kubectl_dra.api.limits import MAX_LABEL
 from kubectl_dra.api.neighbour_kinds import KNOWN_SCHEDULERS, NAMING, NEIGHBOUR_KINDS
 from kubectl_dra.api.plugins import named_like_plugin
 from kubectl_dra.cel.lexer import LexicalError, string_value, tokenize
-from kubectl_dra.cluster.harmless import is_amount, is_harmless
-from kubectl_dra.cluster.pseudonyms import Pseudonyms
+from kubectl_dra.cluster.pseudonyms import Pseudonyms, is_amount, is_harmless
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.text import whole_number
 

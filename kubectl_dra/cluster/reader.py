@@ -7,13 +7,15 @@ object: devices, their attributes and capacity, claim specs, and what pods of on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from sys import intern
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from msgspec import Raw, field, json
+from msgspec import MsgspecError, Raw, Struct, ValidationError, field, json
 from msgspec.structs import force_setattr as put
 
 from kubectl_dra.api.claims import (
@@ -34,9 +36,10 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import CounterSet, DeviceID, NodeScope, PoolID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.cluster.device_lists import DeviceLists
-from kubectl_dra.cluster.duplicates import REMEMBERED, CheckedAmounts, Interner, Unusual
+from kubectl_dra.cluster.duplicates import REMEMBERED, CheckedAmounts, Interner, Place, Unusual
 from kubectl_dra.cluster.pod_lists import PodLists, PodText
 from kubectl_dra.cluster.snapshot import Event
+from kubectl_dra.errors import InputError
 
 
 def _namespace(raw: Mapping[str, Any]) -> ObjectMeta:
@@ -389,4 +392,42 @@ def whole(item: msgspec.Raw, of: Page) -> dict[str, Any]:
     metadata = raw.get("metadata")
     if isinstance(metadata, dict):
         metadata.pop("managedFields", None)
+    return raw
+
+
+# Items of a List as JSON text: of which type they are, and as objects.
+
+
+class _Head(Struct, frozen=True, rename="camel"):
+    api_version: str = ""
+    kind: str = ""
+
+
+_head: Final = json.Decoder(_Head)
+_BEGINNING: Final = re.compile(rb'\{\s*"apiVersion"\s*:\s*"([\w./-]+)"\s*,\s*"kind"\s*:\s*"(\w+)"')
+"""Beginning of an object as the server and kubectl write it: reading all of it for its kind takes as long again."""
+
+
+@lru_cache(1_000)
+def _name(text: bytes) -> str:
+    return text.decode()
+
+
+def type_of(data: Any, api_version: str, kind: str) -> tuple[str, str]:
+    """The apiVersion and kind of an item, or these where it has none of its own; no kind if they are no text."""
+    if begins := _BEGINNING.match(memoryview(data)):
+        return _name(begins[1]), _name(begins[2])
+    try:
+        head = _head.decode(data)
+    except ValidationError:
+        return api_version, ""
+    return head.api_version or api_version, head.kind or kind
+
+
+def item_of(data: Any, place: Place) -> dict[str, Any]:
+    """An item of a List. Raises InputError: a number that no field can have, such as 1e999, or text that is no JSON."""
+    try:
+        raw: dict[str, Any] = json.decode(data)
+    except MsgspecError as error:
+        raise InputError(f"{place}: cannot be read: {error}") from None
     return raw

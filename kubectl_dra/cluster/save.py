@@ -41,9 +41,8 @@ from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.files import METADATA_KEY, add_files
 from kubectl_dra.cluster.identities import Json
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
-from kubectl_dra.cluster.list_items import item_of
-from kubectl_dra.cluster.reader import Page, page
-from kubectl_dra.cluster.save_plugins import slim, with_plugin
+from kubectl_dra.cluster.plugin_copies import save_plugin, slim
+from kubectl_dra.cluster.reader import Page, item_of, page
 from kubectl_dra.cluster.snapshot import ABSENT, CORE_KINDS, EVERY_KIND, Gap, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.files import discard, name_beside, new_private_file
@@ -138,7 +137,7 @@ def reduced(raw: Mapping[str, Any]) -> Json:
 
     All kinds lose managedFields and annotations without effect. Pods lose images, commands, arguments,
     environment, volumes that exist on every node, and most of the status; those in which drivers run keep what tells
-    that (see ``cluster.save_plugins``). Nodes lose addresses, images and
+    that (see ``cluster.plugin_copies``). Nodes lose addresses, images and
     machine identities. Kinds of resource.k8s.io keep their whole spec and status.
     """
     kind = kind_here(raw["kind"], str(raw["apiVersion"]))
@@ -154,7 +153,7 @@ def reduced(raw: Mapping[str, Any]) -> Json:
     elif kind == "Pod":
         out.update(spec=_pod_spec(raw.get("spec") or {}), status=_pod_status(raw))
         if (plugin := plugin_in(raw)) is not None:
-            with_plugin(out, plugin)
+            save_plugin(out, plugin)
     else:
         parts = {key: raw.get(key) or {} for key in ("spec", "status") if key in fields(kind)}
         out.update(_saved({**{key: raw[key] for key in raw if key not in out}, **parts}, kind))

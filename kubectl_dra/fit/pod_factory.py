@@ -14,7 +14,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import ONLY_PLACED, ClaimStatus, Pod
 from kubectl_dra.api.policy import ResourceQuota
 from kubectl_dra.api.volumes import ClaimVolumeSource, PodVolume
-from kubectl_dra.cluster.applied_pod import are_alike, has_all_of
+from kubectl_dra.cluster.apply import are_alike, has_all_of
 from kubectl_dra.cluster.claim_relation import as_made_for
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot

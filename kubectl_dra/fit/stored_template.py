@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cluster.applied_template import applied_workload, has_template, same_templates, templates_of
+from kubectl_dra.cluster.merge import applied_workload, has_template, same_templates, templates_of
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.stored_workloads import REPLICA_SETS, made_by
 from kubectl_dra.fit.workload import WorkloadPods

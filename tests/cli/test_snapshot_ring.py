@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.cluster.snapshot_folder import drop_oldest, last_before, path_at, taken
+from kubectl_dra.cluster.files import drop_oldest, last_before, path_at, taken
 from kubectl_dra.errors import InputError
 from tests.cli.conftest import Ran
 from tests.metrics.test_follow import objects

@@ -30,8 +30,7 @@ from kubectl_dra.cluster.applied_manifest import overlay
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.files import read_snapshot
-from kubectl_dra.cluster.harmless import is_harmless
-from kubectl_dra.cluster.pseudonyms import Pseudonyms
+from kubectl_dra.cluster.pseudonyms import Pseudonyms, is_harmless
 from kubectl_dra.cluster.save import Recorder, disagreements, record_files, said
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.drivers import catalogue

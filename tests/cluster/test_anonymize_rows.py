@@ -140,7 +140,7 @@ def test_a_snapshot_keeps_whatever_is_read(kind: str) -> None:
     if kind == "Node":
         content["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     if kind == "DaemonSet":
-        # Of what runs there only that of drivers is kept, and of that what tells them (``save_plugins``).
+        # Of what runs there only that of drivers is kept, and of that what tells them (``plugin_copies``).
         template = content["spec"]["template"]["spec"]
         content["spec"]["template"]["spec"] = {
             name: template[name] for name in ("nodeSelector", "affinity", "tolerations")

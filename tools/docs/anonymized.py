@@ -6,8 +6,8 @@ import sys
 import textwrap
 from pathlib import Path
 
-from kubectl_dra.cluster.harmless import FORMS, WORDS
 from kubectl_dra.cluster.identities import KEPT_NAMESPACES
+from kubectl_dra.cluster.pseudonyms import FORMS, WORDS
 
 _INTRODUCTION = """\
 # Anonymized snapshots

@@ -206,7 +206,7 @@ def _role(command: str) -> dict[str, Any]:
 def _asked(flags: CanFlags, connection: ConnectionFlags) -> tuple[list[Access], str, str]:
     """Each command with what is missing, the user's name, and the namespace that was asked about besides."""
     from kubectl_dra.cli.live import connection_options
-    from kubectl_dra.cluster import access
+    from kubectl_dra.cluster import discovery
     from kubectl_dra.cluster.live import ApiServer
 
     cluster = ApiServer(connection_options(connection, flags.namespace))
@@ -215,13 +215,13 @@ def _asked(flags: CanFlags, connection: ConnectionFlags) -> tuple[list[Access], 
         *dict.fromkeys(permission for name in names for permission in (*NEEDS[name].always, *NEEDS[name].sometimes))
     ]
     try:
-        answers = access.allowed(cluster.client, wanted)
+        answers = discovery.allowed(cluster.client, wanted)
         missing = [permission for permission, answer in zip(wanted, answers, strict=True) if not answer]
         if any(permission in NEIGHBOURS for permission in missing):
             missing = [permission for permission in missing if _is_served(permission, cluster)]
         local = [permission for permission in missing if is_namespaced_resource(permission.resource)]
-        within = access.allowed(cluster.client, local, cluster.namespace)
-        user = (access.user(cluster.client) or connection.as_user) if missing else ""
+        within = discovery.allowed(cluster.client, local, cluster.namespace)
+        user = (discovery.user(cluster.client) or connection.as_user) if missing else ""
         if flags.namespace:
             cluster.read_snapshot(("Namespace",)).require_namespace(flags.namespace)
     except ClusterError as error:

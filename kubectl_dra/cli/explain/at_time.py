@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kubectl_dra.cli.live import seconds
-from kubectl_dra.cluster.snapshot_folder import last_before
+from kubectl_dra.cluster.files import last_before
 from kubectl_dra.cluster.time_read import parse, stamp
 from kubectl_dra.errors import UsageError
 from kubectl_dra.report.color import tell

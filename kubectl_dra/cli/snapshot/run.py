@@ -21,6 +21,7 @@ from kubectl_dra.cli.snapshot import SnapshotFlags
 from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.duplicates import Place
+from kubectl_dra.cluster.files import drop_oldest, path_at
 from kubectl_dra.cluster.identities import Json
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.live import About, ApiServer
@@ -34,7 +35,6 @@ from kubectl_dra.cluster.save import (
     write_list,
 )
 from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Snapshot
-from kubectl_dra.cluster.snapshot_folder import drop_oldest, path_at
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report.color import tell
 from kubectl_dra.report.structured import json_text

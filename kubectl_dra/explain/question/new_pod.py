@@ -101,7 +101,7 @@ def _invalid(
         yield VersionNotServed(concerned, "apiVersion", message, instead)
         return
     if concerned.kind == "Job":
-        from kubectl_dra.cluster.applied_template import without_generated
+        from kubectl_dra.cluster.merge import without_generated
 
         stored = snapshot.stored.get(("batch", "Job", concerned.namespace, concerned.name))
         written = without_generated(written, stored) if stored is not None else written
