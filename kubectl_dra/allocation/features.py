@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.api import behaviour, defects
+from kubectl_dra.api import behaviour
 from kubectl_dra.api.releases import UNTOLD, Release
 
 ALPHA: Final = frozenset(
@@ -155,7 +155,7 @@ class KnownDefects(Struct, frozen=True):
 
 
 _LENIENT: Final = {"shares_charge_nothing"}
-DEFECTS: Final[Mapping[str, defects.Defect]] = {
-    name: getattr(defects, name.upper()) for name in KnownDefects.__struct_fields__
+DEFECTS: Final[Mapping[str, behaviour.Defect]] = {
+    name: getattr(behaviour, name.upper()) for name in KnownDefects.__struct_fields__
 }
 """The defects of ``KnownDefects``, by name."""

@@ -16,7 +16,7 @@ from kubectl_dra.cel.errors import ErrorKind
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.columns import DeviceTable
-    from kubectl_dra.cel.derived import Attribute
+    from kubectl_dra.cel.device import Attribute
 
 _OPTIONAL = (
     ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional "
@@ -115,10 +115,8 @@ class Selectors:
         known = self._attributes.setdefault(expression, ByIdentity())
         value = known.get(device)
         if value is None:
-            from kubectl_dra.cel.derived import derived_attribute
-
             try:
-                value = derived_attribute(program, device)
+                value = program.derived(device)
             except EvaluationError as error:
                 value = error
             known.put(device, value)

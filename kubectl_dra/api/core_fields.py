@@ -22,14 +22,11 @@ from kubectl_dra.api import (
     meta,
     neighbour_kinds,
     nodes,
-    operators,
     plugins,
     pods,
     policy,
     volumes,
 )
-from kubectl_dra.api import operators as autoscalers
-from kubectl_dra.api import operators as compute_domains
 from kubectl_dra.api.meta import NOT_SAVED, WORKED_OUT, Amount, Wire
 from kubectl_dra.api.schema import Field, row
 
@@ -38,15 +35,12 @@ _CLASSES: Final[Mapping[str, type[Wire]]] = {
     **{
         name: kind
         for module in (
-            autoscalers,
-            compute_domains,
             gangs,
             kueue,
             labels,
             meta,
             neighbour_kinds,
             nodes,
-            operators,
             plugins,
             pods,
             policy,

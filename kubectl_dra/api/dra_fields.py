@@ -1,7 +1,7 @@
 """The fields of the API: one table for every walk over raw objects.
 
 Of DRA kinds, up to 1.37, it determines how the API server prints an object and which values have the wrong type
-(``api.codec``), what the server fills in and drops (``api.defaults``), which releases have a field, which feature
+(``api.codec``), what the server fills in and drops (``api.conversion``), which releases have a field, which feature
 gates it needs and how much it may hold (``admission.server``). Of these and all other kinds it says what a snapshot
 and an anonymized copy keep. ``api.schema`` explains how a row is written; ``api.core_fields`` has those of other kinds.
 """

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, NamedTuple
 
-from kubectl_dra.api import gangs, kueue, operators
-from kubectl_dra.api import operators as autoscalers
-from kubectl_dra.api import operators as compute_domains
+from msgspec import field
+
+from kubectl_dra.api import gangs, kueue
 from kubectl_dra.api.meta import ObjectMeta, Wire
 from kubectl_dra.api.pods import PodCondition
 
@@ -34,6 +34,107 @@ class ConfigMap(Wire, frozen=True):
 
     metadata: ObjectMeta = ObjectMeta()
     data: Annotated[dict[str, str], "settings"] = {}
+
+
+class OperatorPart(Wire, frozen=True):
+    """A part of what the network operator installs: ready, notReady, ignore or error."""
+
+    name: Annotated[str, "keep"] = ""
+    state: Annotated[str, "keep"] = ""
+
+
+class OperatorStatus(Wire, frozen=True):
+    """``status``: ready, notReady or ignored, in conditions (GPU operator) or parts (network operator) why."""
+
+    state: Annotated[str, "keep"] = ""
+    conditions: tuple[PodCondition, ...] = ()
+    applied_states: tuple[OperatorPart, ...] = ()
+
+
+class OperatorPolicy(Wire, frozen=True):
+    """A nvidia.com ClusterPolicy, or a mellanox.com NicClusterPolicy."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    status: OperatorStatus = OperatorStatus()
+
+
+class NodeClaimStatus(Wire, frozen=True):
+    """``status`` of a NodeClaim: its node, once it has one, and how far it is."""
+
+    node_name: Annotated[str, "node"] = ""
+    conditions: tuple[PodCondition, ...] = ()
+
+
+class NodeClaim(Wire, frozen=True):
+    """A karpenter.sh/v1 NodeClaim: a node that Karpenter makes or has made."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    status: NodeClaimStatus = NodeClaimStatus()
+
+    def unmet(self) -> PodCondition | None:
+        """The first step that is not done: launched, registered, initialized."""
+        known = {condition.type: condition for condition in self.status.conditions}
+        steps = (known.get(name) for name in ("Launched", "Registered", "Initialized"))
+        return next((step for step in steps if step is not None and step.status != "True"), None)
+
+
+class ChannelTemplate(Wire, frozen=True):
+    """The ResourceClaimTemplate that the driver's controller makes for the workload's pods."""
+
+    name: Annotated[str, "template"] = ""
+
+
+class ComputeDomainChannel(Wire, frozen=True):
+    """``spec.channel`` of a ComputeDomain."""
+
+    resource_claim_template: ChannelTemplate = ChannelTemplate()
+
+
+class ComputeDomainSpec(Wire, frozen=True):
+    """``spec`` of a ComputeDomain; ``num_nodes`` is deprecated, and 0 by default."""
+
+    num_nodes: int = 0
+    channel: ComputeDomainChannel = ComputeDomainChannel()
+
+
+class ComputeDomainNode(Wire, frozen=True):
+    """A node that has joined. ``clique_id`` is its NVLink partition; empty: it has none."""
+
+    name: Annotated[str, "node"] = ""
+    clique_id: Annotated[str, "scrambled"] = field(default="", name="cliqueID")
+    index: int = 0
+    status: Annotated[str, "keep"] = ""
+
+
+class ComputeDomainStatus(Wire, frozen=True):
+    """``status`` of a ComputeDomain: Ready or NotReady."""
+
+    status: Annotated[str, "keep"] = ""
+    nodes: tuple[ComputeDomainNode, ...] = ()
+
+
+class ComputeDomain(Wire, frozen=True):
+    """A ComputeDomain."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ComputeDomainSpec = ComputeDomainSpec()
+    status: ComputeDomainStatus = ComputeDomainStatus()
+
+
+class CliqueDaemon(Wire, frozen=True):
+    """The daemon of a node, as it reports itself."""
+
+    node_name: Annotated[str, "node"] = ""
+    clique_id: Annotated[str, "scrambled"] = field(default="", name="cliqueID")
+    index: int = 0
+    status: Annotated[str, "keep"] = ""
+
+
+class ComputeDomainClique(Wire, frozen=True):
+    """The daemons of a ComputeDomain in one NVLink partition; it is called UID.CLIQUE, in the driver's namespace."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    daemons: tuple[CliqueDaemon, ...] = ()
 
 
 class NeighbourKind(NamedTuple):
@@ -88,7 +189,7 @@ _KINDS: Final = (
     ),
     NeighbourKind("JobSet", "jobset.x-k8s.io", ("v1alpha2",), "jobsets", True, gangs.JobSet),
     NeighbourKind("Job", "batch", ("v1",), "jobs", True, gangs.BatchJob),
-    NeighbourKind("NodeClaim", "karpenter.sh", ("v1",), "nodeclaims", False, autoscalers.NodeClaim, "nodeclaim"),
+    NeighbourKind("NodeClaim", "karpenter.sh", ("v1",), "nodeclaims", False, NodeClaim, "nodeclaim"),
     NeighbourKind(
         *("ProvisioningRequest", "autoscaling.x-k8s.io", ("v1", "v1beta1"), "provisioningrequests", True),
         Conditioned,
@@ -97,19 +198,19 @@ _KINDS: Final = (
     NeighbourKind("NodePool", "karpenter.sh", ("v1",), "nodepools", False, Conditioned, "nodepool"),
     NeighbourKind(
         *("ComputeDomain", _NVIDIA, ("v1beta1",), "computedomains", True),
-        compute_domains.ComputeDomain,
+        ComputeDomain,
         "computedomain",
         written=True,
     ),
     NeighbourKind(
         *("ComputeDomainClique", _NVIDIA, ("v1beta1",), "computedomaincliques", True),
-        compute_domains.ComputeDomainClique,
+        ComputeDomainClique,
         "clique",
     ),
-    NeighbourKind("ClusterPolicy", "nvidia.com", ("v1",), "clusterpolicies", False, operators.OperatorPolicy),
+    NeighbourKind("ClusterPolicy", "nvidia.com", ("v1",), "clusterpolicies", False, OperatorPolicy),
     NeighbourKind(
         *("NicClusterPolicy", "mellanox.com", ("v1alpha1",), "nicclusterpolicies", False),
-        operators.OperatorPolicy,
+        OperatorPolicy,
     ),
     NeighbourKind("VirtualMachineInstance", "kubevirt.io", ("v1",), "virtualmachineinstances", True, Conditioned),
     NeighbourKind(

@@ -250,30 +250,17 @@ class DeviceTable:
         devices = self.devices
         return lambda index: narrow_value(devices[index], names, list_attributes)
 
-    def evaluate(self, part: Part, list_attributes: bool = False) -> list[Answer]:
-        """The outcome on every device. Devices on which every expression fails get their error without evaluation."""
-        if self._different is not None:
-            answers = self._different.evaluate(part, list_attributes)
-            return [answers[place] for place in self._places]
-        broken = self.broken(list_attributes)
-        if not broken:
-            return self._by_key(range(len(self.devices)), part, list_attributes)
-        sound = [index for index in range(len(self.devices)) if index not in broken]
-        outcomes: dict[int, Answer] = {**broken}
-        outcomes.update(zip(sound, self._by_key(sound, part, list_attributes), strict=True))
-        return [outcomes[index] for index in range(len(self.devices))]
-
-    def evaluate_terms(
+    def evaluate(
         self, terms: Sequence[Part], whole: Part, list_attributes: bool = False, *, complete: bool
     ) -> list[Answer]:
-        """The outcome of a conjunction on every device. ``terms`` are its first operands, or all if
-        ``complete``.
+        """The outcome on every device. ``terms`` are the first operands of a conjunction, or all if ``complete``.
 
         A false term makes the whole false, unless an earlier term fails fatally. The whole is evaluated only
-        where the terms do not decide: one of them fails, or some are not given.
+        where the terms do not decide: one of them fails, or some are not given. Devices on which every expression
+        fails get their error without evaluation.
         """
         if self._different is not None:
-            answers = self._different.evaluate_terms(terms, whole, list_attributes, complete=complete)
+            answers = self._different.evaluate(terms, whole, list_attributes, complete=complete)
             return [answers[place] for place in self._places]
         broken = self.broken(list_attributes)
         outcomes: list[Answer] = [False] * len(self.devices)
@@ -297,7 +284,7 @@ class DeviceTable:
         if complete:
             for index in pending:
                 outcomes[index] = True
-        unknown = sorted(failed if complete else failed.union(pending))
+        unknown = sorted(failed if complete else failed.union(pending)) if failed or complete else pending
         for index, answer in zip(unknown, self._by_key(unknown, whole, list_attributes), strict=True):
             outcomes[index] = answer
         return outcomes

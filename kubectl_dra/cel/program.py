@@ -11,7 +11,7 @@ from kubectl_dra.api.limits import MAX_EXPRESSION_COST
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.checker import Checked, check
 from kubectl_dra.cel.closures import InstantiationError, compile_closures
-from kubectl_dra.cel.device import DeviceInput, device_value
+from kubectl_dra.cel.device import Attribute, DeviceInput, as_attribute, device_value
 from kubectl_dra.cel.errors import (
     CompileError,
     ErrorKind,
@@ -27,7 +27,13 @@ from kubectl_dra.cel.parser import parse
 from kubectl_dra.cel.protobuf import refusal
 from kubectl_dra.cel.types import BOOL, CelType
 from kubectl_dra.cel.validate import validate
-from kubectl_dra.cel.values import SENSITIVE_OVERLOADS, OptionalValue, Value, type_name, with_shared_quantities
+from kubectl_dra.cel.values import (
+    SENSITIVE_OVERLOADS,
+    OptionalValue,
+    Value,
+    type_name,
+    with_shared_quantities,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -171,13 +177,16 @@ class Program:
 
     def evaluate(self, device: DeviceInput) -> bool:
         """Whether the device matches. Raises EvaluationError."""
-        value = device_value(device, self.environment.converts_lists())
-        return self.evaluate_value(value)
+        return self.evaluate_value(device_value(device, self.environment.converts_lists()))
 
     def evaluate_value(self, value: Value) -> bool:
         """Like ``evaluate``, for a device already converted by ``device.device_value``."""
         value = self.evaluate_raw(value)
         return value if value is True or value is False else as_bool(value)
+
+    def derived(self, device: DeviceInput) -> Attribute:
+        """The attribute that a program compiled as ``derived`` gives for a device. Raises EvaluationError."""
+        return as_attribute(self.evaluate_raw(device_value(device, self.environment.converts_lists())))
 
     def evaluate_devices(self, devices: Sequence[DeviceInput] | DeviceTable) -> list[bool | EvaluationError]:
         """The outcome per device. Devices that the expression cannot tell apart are evaluated once.
@@ -189,11 +198,8 @@ class Program:
         table = devices if isinstance(devices, DeviceTable) else DeviceTable(devices)
         lists = self.environment.converts_lists()
         first = self._first_terms()
-        if not first:
-            return table.evaluate(self._part(), lists)
-        return table.evaluate_terms(
-            [term._part() for term in first], self._part(), lists, complete=len(first) == len(self.terms())
-        )
+        complete = len(first) == len(self.terms())
+        return table.evaluate([term._part() for term in first], self._part(), lists, complete=complete)
 
     @property
     def cheap(self) -> bool:

@@ -13,8 +13,7 @@ from msgspec import structs
 
 from kubectl_dra.api.behaviour import GANG_POLICY_CHANGES
 from kubectl_dra.api.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, spec_fields
-from kubectl_dra.api.conversion import reshaped
-from kubectl_dra.api.defaults import defaulted, without_disabled
+from kubectl_dra.api.conversion import defaulted, reshaped, without_disabled
 from kubectl_dra.api.meta import EMPTY, ObjectMeta, builtins, convert
 from kubectl_dra.api.pods import Container, Pod, PodSpec
 from kubectl_dra.api.policy import ResourceQuota

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from kubectl_dra.allocation.budgets import PROOF_NODES
 from kubectl_dra.allocation.extended_resources import amount_of
-from kubectl_dra.api.defects import SCORING_FAILS
+from kubectl_dra.api.behaviour import SCORING_FAILS
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.command import kubectl

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kubectl_dra.allocation.extended_resources import ExtendedRequests, limit_of
-from kubectl_dra.api.behaviour import SORTED_POOLS
+from kubectl_dra.api.behaviour import RULE_FOR_ALL, RULES_UNSEEN, SORTED_POOLS
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.defects import RULE_FOR_ALL, RULES_UNSEEN
 from kubectl_dra.api.meta import title
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.slices import PoolID

@@ -11,8 +11,7 @@ from typing import Final
 
 from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.extended_resources import CLAIM_NAME, resources_of
-from kubectl_dra.api.behaviour import KNOWS_ALPHA
-from kubectl_dra.api.defects import EXTENDED_TAKES_OF_NODE
+from kubectl_dra.api.behaviour import EXTENDED_TAKES_OF_NODE, KNOWS_ALPHA
 from kubectl_dra.api.slices import MAPPINGS, DeviceID, PoolID
 from kubectl_dra.cluster.claim_relation import ClaimRelation, all_pods_known, consumers_of
 from kubectl_dra.cluster.snapshot import Snapshot

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct, ValidationError, convert
 
-from kubectl_dra.api.neighbour_kinds import Conditioned, ConfigMap
-from kubectl_dra.api.operators import NodeClaim
+from kubectl_dra.api.neighbour_kinds import Conditioned, ConfigMap, NodeClaim
 from kubectl_dra.api.pods import Pod, PodCondition
 from kubectl_dra.cluster.pointed_objects import Pointer
 from kubectl_dra.cluster.snapshot import Event, Snapshot

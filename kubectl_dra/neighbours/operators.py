@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
-from kubectl_dra.api.operators import ComputeDomain, ComputeDomainClique, OperatorPolicy
+from kubectl_dra.api.neighbour_kinds import ComputeDomain, ComputeDomainClique, OperatorPolicy
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.pointed_objects import Pointer
 from kubectl_dra.cluster.snapshot import Snapshot

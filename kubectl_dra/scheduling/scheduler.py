@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.allocation.features import ALPHA, BEHAVIOUR, DEFECTS, Features, KnownDefects, ReleaseBehaviour
+from kubectl_dra.api.behaviour import CRASH_ON_ALL, RULE_FOR_ALL, RULES_UNSEEN, Defect
 from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.defects import CRASH_ON_ALL, RULE_FOR_ALL, RULES_UNSEEN, Defect
 from kubectl_dra.api.dra_fields import fields
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import Release, gate_default, kep_of

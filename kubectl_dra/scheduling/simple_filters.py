@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from kubectl_dra.api.behaviour import OWN_USERS_DECLARED, RESTARTS_DECLARED, Behaviour
-from kubectl_dra.api.defects import TAINTS_NAMED
+from kubectl_dra.api.behaviour import OWN_USERS_DECLARED, RESTARTS_DECLARED, TAINTS_NAMED, Behaviour
 from kubectl_dra.api.nodes import Node, NodeSelector, NodeSelectorTerm, NodeTaint, Toleration
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot

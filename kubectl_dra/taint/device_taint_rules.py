@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.api.defects import RULES_UNSEEN
+from kubectl_dra.api.behaviour import RULES_UNSEEN
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.releases import GROUP, Release, first_release, gate_default, versions_of
 from kubectl_dra.api.slices import DeviceID

@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from kubectl_dra.api.defects import RULE_FOR_ALL
+from kubectl_dra.api.behaviour import RULE_FOR_ALL
 from kubectl_dra.api.slices import DeviceID, hardware_id
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
 from kubectl_dra.cluster.claim_relation import consumers_of

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.api.defaults import defaulted, without_disabled
+from kubectl_dra.api.conversion import defaulted, without_disabled
 from kubectl_dra.api.releases import default_features, parse_release
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kubectl_dra.allocation.features import KnownDefects
-from kubectl_dra.api.defects import ALL_FAILS_ON_ANY_POOL, CRASH_ON_ALL, RULES_UNSEEN
+from kubectl_dra.api.behaviour import ALL_FAILS_ON_ANY_POOL, CRASH_ON_ALL, RULES_UNSEEN
 from kubectl_dra.api.releases import Release
 
 

@@ -15,7 +15,7 @@ import yaml
 
 from kubectl_dra.admission.server.verdict import check
 from kubectl_dra.api import dra_fields, releases
-from kubectl_dra.api.defaults import defaulted, gates_in_use, without_disabled
+from kubectl_dra.api.conversion import defaulted, gates_in_use, without_disabled
 from kubectl_dra.api.releases import NEWEST_MODELLED, Release
 from kubectl_dra.api.schema import row
 from kubectl_dra.cli.main import run

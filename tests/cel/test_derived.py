@@ -6,7 +6,6 @@ import pytest
 
 from kubectl_dra.api.slices import Device
 from kubectl_dra.cel import CompileError, Environment, EvaluationError, compile_expression
-from kubectl_dra.cel.derived import derived_attribute
 from kubectl_dra.cel.known_sizes import Size, device_sizes
 
 DEVICE = Device("d", "a", {"model": {"string": "A100"}, "tags": {"strings": ["x", "y"]}}, {"m": {"value": "1Gi"}})
@@ -28,7 +27,7 @@ HERE = Environment.for_release("1.37", stored=True)
     ],
 )
 def test_values(expression: str, expected: dict[str, object]) -> None:
-    assert derived_attribute(compile_expression(HERE, expression, derived=True), DEVICE) == expected
+    assert compile_expression(HERE, expression, derived=True).derived(DEVICE) == expected
 
 
 @pytest.mark.parametrize(
@@ -45,7 +44,7 @@ def test_values(expression: str, expected: dict[str, object]) -> None:
 def test_no_value(expression: str, error: str) -> None:
     program = compile_expression(HERE, expression, derived=True)
     with pytest.raises(EvaluationError, match="^" + error.replace("*", r"\*") + "$"):
-        derived_attribute(program, DEVICE)
+        program.derived(DEVICE)
 
 
 def test_types_of_other_values_do_not_compile() -> None:

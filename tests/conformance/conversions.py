@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kubectl_dra.api.conversion import VERSIONS, from_v1, to_v1
-from kubectl_dra.api.defaults import defaulted, without_disabled
+from kubectl_dra.api.conversion import VERSIONS, defaulted, from_v1, to_v1, without_disabled
 from kubectl_dra.api.releases import parse_release
 from tools.recorder.recorded import gates
 

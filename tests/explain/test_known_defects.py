@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.api import defects
-from kubectl_dra.api.defects import OF_ALLOCATOR, Defect
+from kubectl_dra.api import behaviour
+from kubectl_dra.api.behaviour import OF_ALLOCATOR, Defect
 from kubectl_dra.cli.main import run
 from kubectl_dra.data.messages import known_messages
 from kubectl_dra.explain.causes.pod_does_not_start import NOT_STARTED
@@ -16,7 +16,7 @@ from kubectl_dra.explain.diagnosis import Finding
 from kubectl_dra.explain.node_driver import with_meaning
 from kubectl_dra.report.phrases import written
 
-OF_OTHERS = [known for known in vars(defects).values() if isinstance(known, Defect) and known not in OF_ALLOCATOR]
+OF_OTHERS = [known for known in vars(behaviour).values() if isinstance(known, Defect) and known not in OF_ALLOCATOR]
 DEFECTS = {known.number: known for known in OF_OTHERS if known.number}
 
 

@@ -23,8 +23,7 @@ from kubectl_dra.admission.server.model import (
 )
 from kubectl_dra.admission.server.status import check_claim_status, check_rule_status, without_deallocated
 from kubectl_dra.api.behaviour import DISABLED_DROPPED_FIRST, RULE_UPDATES_NAME_VERSION
-from kubectl_dra.api.conversion import VERSIONS, reshaped
-from kubectl_dra.api.defaults import defaulted, gates_in_use, without_disabled
+from kubectl_dra.api.conversion import VERSIONS, defaulted, gates_in_use, reshaped, without_disabled
 from kubectl_dra.api.dra_fields import KINDS
 from kubectl_dra.api.releases import GROUP, REMOVED_VERSIONS, UNTOLD, Release, default_features, lifecycle, versions_of
 from kubectl_dra.api.schema import FieldPath

@@ -21,13 +21,12 @@ _FAMILIES = {
     "operators": "_?_:_ _&&_ _||_ !_ @not_strictly_false _==_ _!=_ _+_ _/_ _%_ _*_ -_ _-_ _<_ _<=_ _>_ _>=_ "
     "_[_] _[?_] _?._ @in",
     "conversions": "size type bool bytes double duration dyn int string timestamp uint",
-    "times": "getFullYear getMonth getDayOfYear getDayOfMonth getDate getDayOfWeek getHours getMinutes "
+    "numbers": "getFullYear getMonth getDayOfYear getDayOfMonth getDate getDayOfWeek getHours getMinutes "
     "getSeconds getMilliseconds",
     "urls": "url getScheme getHost getHostname getPort getEscapedPath getQuery isURL",
     "regex": "find findAll",
-    "lists": "isSorted sum max min indexOf lastIndexOf includes",
-    "list_extension": "slice flatten sort @sortByAssociatedKeys lists.range reverse distinct",
-    "sets": "sets.contains sets.equivalent sets.intersects",
+    "lists": "isSorted sum max min indexOf lastIndexOf includes slice flatten sort @sortByAssociatedKeys lists.range "
+    "reverse distinct sets.contains sets.equivalent sets.intersects",
     "optionals": "optional.of optional.ofNonZeroValue optional.none value hasValue or orValue last first "
     "optional.unwrap unwrapOpt cel.@mapInsert",
     "quantities": "quantity isQuantity sign isGreaterThan isLessThan compareTo asApproximateFloat asInteger "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from kubectl_dra.api.operators import ComputeDomain
+from kubectl_dra.api.neighbour_kinds import ComputeDomain
 from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.reading import asked_settings, read_cluster, with_daemon_sets

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubectl_dra.api.defects import last_fix
+from kubectl_dra.api.behaviour import last_fix
 from kubectl_dra.api.releases import (
     EXPLAINED,
     GROUP,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kubectl_dra.allocation.features import Features
+from kubectl_dra.api.behaviour import TOLERATIONS_NOT_COPIED
 from kubectl_dra.api.claims import DeviceResult, ResourceClaim
-from kubectl_dra.api.defects import TOLERATIONS_NOT_COPIED
 from kubectl_dra.api.meta import EVICTION_REASON
 from kubectl_dra.api.pods import Pod, replaced_by
 from kubectl_dra.api.taints import DeviceTaint

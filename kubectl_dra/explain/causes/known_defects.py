@@ -8,8 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.extended_resources import IMPLICIT_PREFIX
-from kubectl_dra.api.claims import ResourceClaim
-from kubectl_dra.api.defects import (
+from kubectl_dra.api.behaviour import (
     HALF_A_CLAIM,
     JOINS_UNPREPARED,
     LATER_CLAIMS_UNPREPARED,
@@ -17,6 +16,7 @@ from kubectl_dra.api.defects import (
     UNPREPARED_IN_USE,
     Defect,
 )
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.meta import OUT_OF
 from kubectl_dra.api.pods import Pod, replaced_by

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from kubectl_dra.api.operators import NodeClaim
+from kubectl_dra.api.neighbour_kinds import NodeClaim
 from kubectl_dra.api.pods import Pod, PodCondition
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import parse

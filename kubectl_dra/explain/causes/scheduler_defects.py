@@ -8,15 +8,15 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_dra.allocation.features import DEFECTS, KnownDefects
-from kubectl_dra.api.claims import ALL, ResourceClaim
-from kubectl_dra.api.defects import (
+from kubectl_dra.api.behaviour import (
     ALLOCATED_TWICE,
     COUNTERS_LEAK,
     CRASH_ON_ALL,
     LATER_ALL_CONTINUES_WITH_FIRST,
     RULE_FOR_ALL,
 )
-from kubectl_dra.api.defects import RULES_UNSEEN as DEFECT
+from kubectl_dra.api.behaviour import RULES_UNSEEN as DEFECT
+from kubectl_dra.api.claims import ALL, ResourceClaim
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint, blocking_taint
 from kubectl_dra.cluster.claim_relation import consumers_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
-from kubectl_dra.api.defects import CLAIM_EVENT_MISSED
+from kubectl_dra.api.behaviour import CLAIM_EVENT_MISSED
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.command import CommandEffect, kubectl

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from kubectl_dra.cel import ast, types
 from kubectl_dra.cel.columns import Column
-from kubectl_dra.cel.typed import mistyped
+from kubectl_dra.cel.constants import mistyped
 from kubectl_dra.cel.types import CelType, optional_of
 from kubectl_dra.data.drivers import Attribute, Driver
 from kubectl_dra.lint.analysis.cel_terms import ConstantComparison, column_of, comparisons, constant, scoped

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.api.defaults import gates_in_use
+from kubectl_dra.api.conversion import gates_in_use
 from kubectl_dra.api.dra_fields import KINDS, gated
 from kubectl_dra.api.releases import lifecycle
 from kubectl_dra.api.schema import Field, FieldPath

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kubectl_dra.admission.server.metadata import admin_label
-from kubectl_dra.api.behaviour import ADMIN_NEEDS_LABEL
-from kubectl_dra.api.defects import RULE_FOR_ALL
+from kubectl_dra.api.behaviour import ADMIN_NEEDS_LABEL, RULE_FOR_ALL
 from kubectl_dra.api.dra_fields import fields
 from kubectl_dra.api.releases import gate_default
 from kubectl_dra.api.schema import FieldPath
