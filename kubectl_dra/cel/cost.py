@@ -18,18 +18,14 @@ from typing import TYPE_CHECKING
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.ast import Expression
 from kubectl_dra.cel.known_sizes import (
-    COMPARES_TEXT,
     LIST_CREATE_COST,
     MAP_CREATE_COST,
     ONE,
-    REGEX_LENGTH_FACTOR,
-    STRING_TRAVERSAL_FACTOR,
     STRUCT_CREATE_COST,
     UINT64_MAX,
     UNKNOWN_SIZE,
     ZERO,
     CallEstimate,
-    CostNode,
     CostRange,
     EntrySize,
     KnownSizes,
@@ -112,14 +108,14 @@ class _Walk:
         if not candidates:
             return ZERO
         cost = ZERO
-        target = None
         if node.target is not None:
             cost = self.cost(node.target)
-            target = self._known.describe(node.target)
+            arguments.insert(0, self._known.describe(node.target))
+        operands = Operands(tuple(arguments))
         function_cost = CostRange(UINT64_MAX, 0)
         result_size: Size | None = None
         for overload in candidates:
-            call = self._function(node, overload, target, arguments, costs)
+            call = self._function(node, overload, operands, costs)
             function_cost = function_cost.union(call.cost)
             if call.result_size is not None:
                 result_size = call.result_size if result_size is None else result_size.union(call.result_size)
@@ -135,43 +131,24 @@ class _Walk:
         return cost.plus(function_cost)
 
     def _function(
-        self,
-        node: ast.Call,
-        overload: Overload,
-        target: CostNode | None,
-        arguments: Sequence[CostNode],
-        costs: Sequence[CostRange],
+        self, node: ast.Call, overload: Overload, operands: Operands, costs: Sequence[CostRange]
     ) -> CallEstimate:
         """Cost of one candidate overload, including the costs of its arguments but not of its target."""
-        if overload.cost.estimate is not None:
-            nodes = arguments if target is None else (target, *arguments)
-            estimate = overload.cost.estimate(Operands(tuple(nodes)))
-            if estimate is not None:
-                return CallEstimate(estimate.cost.plus(_total(costs)), estimate.result_size)
-        name = overload.id
-        if name in ("logical_or", "logical_and"):
+        if overload.id in ("logical_or", "logical_and"):
             return CallEstimate(CostRange(costs[0].min, costs[0].plus(costs[1]).max))
-        if name == "conditional":
-            return self._conditional(node, arguments, costs)
-        if name in ("add_string", "add_bytes", "add_list"):
-            call = self._concatenation(node, name, arguments)
-        else:
-            call = _standard(name, target, arguments)
+        if overload.id == "conditional":
+            self._unite_entries(node, *node.arguments[1:])
+            return CallEstimate(costs[0].plus(costs[1].union(costs[2])), operands.size(1).union(operands.size(2)))
+        if overload.id == "add_list":
+            self._unite_entries(node, *node.arguments)
+        call = overload.cost.estimate(operands)
         return CallEstimate(call.cost.plus(_total(costs)), call.result_size)
 
-    def _conditional(self, node: ast.Call, arguments: Sequence[CostNode], costs: Sequence[CostRange]) -> CallEstimate:
-        entries = self._known.entry_size(node.arguments[1])
+    def _unite_entries(self, node: ast.Call, first: Expression, second: Expression) -> None:
+        """The entries of a call's result are those of one of two operands, or of both."""
+        entries = self._known.entry_size(first)
         if entries is not None:
-            self._known.set_entry_size(node, entries.union(self._known.entry_size(node.arguments[2])))
-        size = _known_size(arguments[1]).union(_known_size(arguments[2]))
-        return CallEstimate(costs[0].plus(costs[1].union(costs[2])), size)
-
-    def _concatenation(self, node: ast.Call, overload: str, arguments: Sequence[CostNode]) -> CallEstimate:
-        size = _known_size(arguments[0]).plus(_known_size(arguments[1]))
-        entries = self._known.entry_size(node.arguments[0])
-        if entries is not None:
-            self._known.set_entry_size(node, entries.union(self._known.entry_size(node.arguments[1])))
-        return CallEstimate(ONE if overload == "add_list" else size.scaled(STRING_TRAVERSAL_FACTOR), size)
+            self._known.set_entry_size(node, entries.union(self._known.entry_size(second)))
 
     def _list(self, node: ast.ListLiteral) -> CostRange:
         cost = ZERO
@@ -220,48 +197,11 @@ class _Walk:
         return cost.plus(count.times(per_element))
 
 
-def _standard(overload: str, target: CostNode | None, arguments: Sequence[CostNode]) -> CallEstimate:
-    """Cost and result size of one call by overload id, without operands. Unlisted overloads cost 1."""
-    if overload in COMPARES_TEXT:
-        largest = min(_known_size(arguments[0]).max, _known_size(arguments[1]).max)
-        return CallEstimate(CostRange(1 if largest else 0, largest).scaled(STRING_TRAVERSAL_FACTOR))
-    if overload in ("starts_with_string", "ends_with_string"):
-        return CallEstimate(_known_size(arguments[0]).scaled(STRING_TRAVERSAL_FACTOR))
-    if overload == "in_list":
-        return CallEstimate(_known_size(arguments[1]).scaled(1))
-    if overload == "matches_string" and target is not None:
-        # One more character, so that an expensive pattern on an empty string is not free.
-        text = _known_size(target).plus(ONE).scaled(STRING_TRAVERSAL_FACTOR)
-        return CallEstimate(text.times(_known_size(arguments[0]).scaled(REGEX_LENGTH_FACTOR)))
-    if overload == "contains_string" and target is not None:
-        text = _known_size(target).scaled(STRING_TRAVERSAL_FACTOR)
-        return CallEstimate(text.times(_known_size(arguments[0]).scaled(STRING_TRAVERSAL_FACTOR)))
-    if overload == "string_format" and target is not None:
-        return CallEstimate(_known_size(target).scaled(STRING_TRAVERSAL_FACTOR))
-    if overload in ("string_to_bytes", "bytes_to_string", "strings_quote"):
-        size = _known_size(arguments[0])
-        return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), _converted(overload, size))
-    return CallEstimate(ONE)
-
-
-def _converted(overload: str, size: Size) -> Size:
-    """Result size of a conversion. These multiplications wrap around in cel-go, so they do here, too."""
-    if overload == "string_to_bytes":
-        return Size(size.min, size.max * 4 & UINT64_MAX)
-    if overload == "bytes_to_string":
-        return Size(size.min // 4, size.max)
-    return Size(size.min + 2 & UINT64_MAX, size.max * 2 + 2 & UINT64_MAX)
-
-
 def _total(costs: Iterable[CostRange]) -> CostRange:
     total = ZERO
     for cost in costs:
         total = total.plus(cost)
     return total
-
-
-def _known_size(node: CostNode) -> Size:
-    return UNKNOWN_SIZE if node.computed_size is None else node.computed_size
 
 
 def _nothing(count: int) -> Size:

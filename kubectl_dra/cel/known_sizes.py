@@ -31,12 +31,6 @@ REGEX_LENGTH_FACTOR = 0.25
 LIST_CREATE_COST = 10
 MAP_CREATE_COST = 30
 STRUCT_CREATE_COST = 40
-COMPARES_TEXT = frozenset(
-    f"{relation}_{kind}"
-    for relation in ("less", "less_equals", "greater", "greater_equals")
-    for kind in ("string", "bytes")
-) | {"equals", "not_equals"}
-"""Overloads that scan both texts up to the length of the shorter one."""
 
 
 def saturating_add(x: int, y: int) -> int:
@@ -119,9 +113,8 @@ class Operands(NamedTuple):
     nodes: tuple[CostNode, ...]
 
     def size(self, index: int) -> Size:
-        """The computed size of an operand, else the size assumed for its path, else unknown (0 to 2**64 - 1)."""
-        node = self.nodes[index]
-        return device_sizes(node.path) or UNKNOWN_SIZE if node.computed_size is None else node.computed_size
+        """The size of an operand, from 0 to 2**64 - 1 if nothing bounds it."""
+        return self.nodes[index].computed_size or UNKNOWN_SIZE
 
     def element(self, index: int) -> tuple[CelType, Size] | None:
         """Type and size of the elements of a list (any type with a first parameter), None for other types."""
@@ -133,14 +126,16 @@ class Operands(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a call costs by a rule of its own, without the cost of computing its operands.
+    """What a call costs, without the cost of computing its operands; one unit unless told otherwise.
 
-    ``estimate`` tells the worst case from the sizes of the operands, ``actual`` the cost of a completed call from
-    its values and result. None, as either or as its answer, means the generic rule of the overload.
+    ``estimate`` tells the worst case from the sizes of the operands, ``actual`` the cost of a completed call from its
+    values and result. Of a call with several possible overloads the first with an ``actual`` is charged, but for those
+    that are charged only if ``certain``: where no other overload was possible.
     """
 
-    estimate: Callable[[Operands], CallEstimate | None] | None = None
-    actual: Callable[[Sequence[Any], Any], int | None] | None = None
+    estimate: Callable[[Operands], CallEstimate] = lambda operands: CallEstimate(ONE)
+    actual: Callable[[Sequence[Any], Any], int] | None = None
+    certain: bool = False
 
 
 GENERIC = Cost()

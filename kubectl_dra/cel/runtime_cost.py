@@ -15,32 +15,17 @@ The closures report their steps to a meter. Charges follow cel-go's run-time cos
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.api.limits import MAX_EXPRESSION_COST
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.errors import CostLimitExceeded, EvaluationError
-from kubectl_dra.cel.known_sizes import COMPARES_TEXT, REGEX_LENGTH_FACTOR, STRING_TRAVERSAL_FACTOR, UINT64_MAX
-from kubectl_dra.cel.library.support import actual_size
-from kubectl_dra.cel.values import OptionalValue, Value
+from kubectl_dra.cel.known_sizes import UINT64_MAX
+from kubectl_dra.cel.values import Value
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.functions import Overload
-
-_SCANS_FIRST = frozenset(
-    ("starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string", "strings_quote", "string_format")
-)
-# Charged by cel-go's extensions, which look at the overload only, not at the name of the function.
-_CHARGED_BY_OVERLOAD = frozenset(
-    (
-        *("sets.contains", "sets.equivalent", "sets.intersects", "slice", "flatten", "lists.range", "reverse"),
-        *("distinct", "sort", "@sortByAssociatedKeys"),
-    )
-)
-_READS_TEXT_IF_CERTAIN = frozenset({"cidr_contains_ip_string", "cidr_contains_cidr_string"})
-"""Overloads that cost more than their fellows, which Kubernetes sees only where no other overload was possible."""
 
 
 class CostMeter:
@@ -62,52 +47,17 @@ class CostMeter:
         if self.cost > self.limit:
             raise CostLimitExceeded
 
-    def call(self, function: str, overloads: Sequence[Overload], values: Sequence[Value], result: Value) -> None:
+    def call(self, overloads: Sequence[Overload], values: Sequence[Value], result: Value) -> None:
         """Add the cost of a completed call, from its possible overloads and its values.
 
         A failed operand is passed as its EvaluationError; a failed call has the result None.
         """
         # An error is as large as null.
         known = [None if isinstance(value, EvaluationError) else value for value in values]
-        self.spend(_call_cost(function, overloads, known, result))
-
-
-def _call_cost(function: str, overloads: Sequence[Overload], values: Sequence[Value], result: Value) -> int:
-    """The charge for one call, from its values."""
-    certain = len(overloads) == 1 or function in ("_==_", "_!=_")
-    if certain or function not in _CHARGED_BY_OVERLOAD:
-        for overload in overloads:
-            actual = overload.cost.actual
-            if actual is not None and (certain or overload.id not in _READS_TEXT_IF_CERTAIN):
-                cost = actual(values, result)
-                if cost is not None:
-                    return cost
-                break
-    if not certain or not overloads:
-        return 1
-    name = overloads[0].id
-    sizes = [_size(value) for value in values]
-    if name in COMPARES_TEXT:
-        return math.ceil(min(sizes[0], sizes[1]) * STRING_TRAVERSAL_FACTOR)
-    if name in _SCANS_FIRST:
-        return math.ceil(sizes[0] * STRING_TRAVERSAL_FACTOR)
-    if name == "in_list":
-        return sizes[1]
-    if name in ("add_string", "add_bytes"):
-        return math.ceil((sizes[0] + sizes[1]) * STRING_TRAVERSAL_FACTOR)
-    if name == "matches_string":
-        text = math.ceil((1.0 + sizes[0]) * STRING_TRAVERSAL_FACTOR)
-        return text * math.ceil(sizes[1] * REGEX_LENGTH_FACTOR)
-    if name == "contains_string":
-        text = math.ceil(sizes[0] * STRING_TRAVERSAL_FACTOR)
-        return text * math.ceil(sizes[1] * STRING_TRAVERSAL_FACTOR)
-    return 1
-
-
-def _size(value: Value) -> int:
-    while isinstance(value, OptionalValue) and value.has_value:
-        value = value.value
-    return actual_size(value)
+        certain = len(overloads) == 1
+        charged = (row.cost.actual for row in overloads if row.cost.actual and (certain or not row.cost.certain))
+        actual = next(charged, None)
+        self.spend(1 if actual is None else actual(known, result))
 
 
 # The values of all sub-expressions, for explanations.

@@ -142,7 +142,6 @@ def metered(
 
     A call whose operands were all evaluated is charged even if it fails.
     """
-    name = node.function
 
     def call(frame: Frame) -> Value:
         values: list[Value] = []
@@ -159,14 +158,14 @@ def metered(
                     break
         if problem is not None:
             if len(values) == len(closures):
-                meter.call(name, overloads, values, None)
+                meter.call(overloads, values, None)
             raise problem
         try:
             result = function(*values)
         except EvaluationError as error:
-            meter.call(name, overloads, values, None)
+            meter.call(overloads, values, None)
             raise located(error, node)  # noqa: B904
-        meter.call(name, overloads, values, result)
+        meter.call(overloads, values, result)
         return result
 
     return call

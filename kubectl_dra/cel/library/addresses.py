@@ -323,7 +323,8 @@ def _containing(*, network: bool, text: bool) -> Cost:
             cost += scanned(actual_size(values[0])) + 1
         return cost + scanned(actual_size(values[1])) if text else cost
 
-    return Cost(estimate, actual)
+    # Of a text Kubernetes sees that it is read only where no other overload was possible.
+    return Cost(estimate, actual, certain=text)
 
 
 def functions() -> list[Function]:

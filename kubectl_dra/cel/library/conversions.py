@@ -7,9 +7,10 @@ from typing import Any
 
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.cel.functions import Function
+from kubectl_dra.cel.known_sizes import UINT64_MAX, Size
 from kubectl_dra.cel.libraries import FORMER
 from kubectl_dra.cel.library import numbers
-from kubectl_dra.cel.library.support import declared, member, not_supported, overload
+from kubectl_dra.cel.library.support import declared, member, not_supported, overload, scanning
 from kubectl_dra.cel.types import (
     BOOL,
     BYTES,
@@ -91,6 +92,15 @@ def _bytes_to_string(value: bytes) -> str:
         raise EvaluationError("invalid UTF-8 in bytes, cannot convert to string") from None
 
 
+def _encoded(size: Size) -> Size:
+    # The multiplication wraps around in cel-go, so it does here, too.
+    return Size(size.min, size.max * 4 & UINT64_MAX)
+
+
+def _read_as_text(size: Size) -> Size:
+    return Size(size.min // 4, size.max)
+
+
 def size(value: Value) -> int:
     if isinstance(value, (str, bytes, dict)) or is_list(value):
         return len(value)
@@ -120,7 +130,7 @@ def functions() -> list[Function]:
             ],
             "bytes": [
                 overload("bytes_to_bytes", (BYTES,), BYTES, _identity),
-                overload("string_to_bytes", (STRING,), BYTES, str.encode),
+                overload("string_to_bytes", (STRING,), BYTES, str.encode, scanning(_encoded)),
             ],
             "double": [
                 overload("double_to_double", (DOUBLE,), DOUBLE, _identity),
@@ -145,7 +155,7 @@ def functions() -> list[Function]:
             "string": [
                 overload("string_to_string", (STRING,), STRING, _identity),
                 overload("bool_to_string", (BOOL,), STRING, _bool_to_string),
-                overload("bytes_to_string", (BYTES,), STRING, _bytes_to_string),
+                overload("bytes_to_string", (BYTES,), STRING, _bytes_to_string, scanning(_read_as_text)),
                 overload("double_to_string", (DOUBLE,), STRING, numbers.double_text),
                 overload("duration_to_string", (DURATION,), STRING, numbers.duration_text),
                 overload("int64_to_string", (INT,), STRING, _int_to_string),

@@ -103,8 +103,7 @@ def _includes_any(target: Value, wanted: Value) -> bool:
     return any(same(value, wanted) for value in target) if is_list(target) else same(target, wanted)
 
 
-def _includes_any_estimate(operands: Operands) -> CallEstimate | None:
-    assert SEARCH.estimate is not None
+def _includes_any_estimate(operands: Operands) -> CallEstimate:
     return SEARCH.estimate(operands) if operands.element(0) is not None else CallEstimate(operands.size(0))
 
 
@@ -286,14 +285,14 @@ def _comparing_itself(position: int, factor: float = 2.0) -> Cost:
         size = operands.size(position)
         return _allocating(factor, size.times(size))
 
-    def actual(values: Sequence[Value], result: Value) -> int | None:
+    def actual(values: Sequence[Value], result: Value) -> int:
         elements = values[position]
         if not is_list(elements):
-            return None
+            return 1
         texts = elements and type_name(elements[0]) in ("string", "bytes")
         return _allocated(_TEXT_FACTOR if texts else 2.0, len(elements) ** 2)
 
-    return Cost(estimate, actual)
+    return Cost(estimate, actual, certain=True)
 
 
 def _sorting(of: CelType, position: int) -> Cost:
@@ -301,10 +300,10 @@ def _sorting(of: CelType, position: int) -> Cost:
 
 
 def _of_extension() -> list[Function]:
-    slicing = Cost(_slice_estimate, _output_actual)
-    flattening = Cost(_flatten_estimate, _flatten_actual)
-    counting = Cost(lambda operands: _allocating(1, fixed(_whole(operands.nodes[0], UINT64_MAX))), _output_actual)
-    reversing = Cost(lambda operands: _allocating(1, operands.size(0)), _output_actual)
+    slicing = Cost(_slice_estimate, _output_actual, True)
+    flattening = Cost(_flatten_estimate, _flatten_actual, True)
+    counting = Cost(lambda operands: _allocating(1, fixed(_whole(operands.nodes[0], UINT64_MAX))), _output_actual, True)
+    reversing = Cost(lambda operands: _allocating(1, operands.size(0)), _output_actual, True)
     return declared(
         "lists",
         {
@@ -360,7 +359,7 @@ def _comparing(factor: float) -> Cost:
     def actual(values: Sequence[Value], result: Value) -> int:
         return 1 + int(float(actual_size(values[0]) * actual_size(values[1])) * factor)
 
-    return Cost(estimate, actual)
+    return Cost(estimate, actual, certain=True)
 
 
 def _of_sets() -> list[Function]:

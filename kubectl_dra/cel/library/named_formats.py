@@ -206,9 +206,9 @@ def _validate_estimate(operands: Operands) -> CallEstimate:
     return CallEstimate(read.scaled(_ASSUMED_PATTERN_SIZE * REGEX_LENGTH_FACTOR))
 
 
-def _validate_actual(values: Sequence[Value], result: Value) -> int | None:
+def _validate_actual(values: Sequence[Value], result: Value) -> int:
     if values[0].__class__ is not NamedFormat:
-        return None
+        return 1
     return pattern_cost(actual_size(values[1]), values[0].pattern_size)
 
 

@@ -8,9 +8,18 @@ from collections.abc import Callable, Sequence
 from kubectl_dra.cel import types
 from kubectl_dra.cel.errors import EvaluationError, InternalError, no_such_overload
 from kubectl_dra.cel.functions import Function, Overload
-from kubectl_dra.cel.known_sizes import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, Cost, CostRange, Operands
+from kubectl_dra.cel.known_sizes import GENERIC, ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, Cost, CostRange, Operands
 from kubectl_dra.cel.libraries import ALWAYS, MIXED_NUMBERS, OPTIONALS
-from kubectl_dra.cel.library.support import compare, declared, has_order, not_supported, overload
+from kubectl_dra.cel.library.support import (
+    COMPARING,
+    IN_LIST,
+    JOINING,
+    compare,
+    declared,
+    has_order,
+    not_supported,
+    overload,
+)
 from kubectl_dra.cel.types import (
     BOOL,
     BYTES,
@@ -210,35 +219,33 @@ _NUMBER_PAIRS = (
 
 
 _RELATED = (
-    ("bool", BOOL, BOOL),
-    *_NUMBER_PAIRS,
-    ("string", STRING, STRING),
-    ("bytes", BYTES, BYTES),
-    ("timestamp", TIMESTAMP, TIMESTAMP),
-    ("duration", DURATION, DURATION),
+    ("bool", BOOL, BOOL, GENERIC),
+    *((suffix, left, right, GENERIC) for suffix, left, right in _NUMBER_PAIRS),
+    ("string", STRING, STRING, COMPARING),
+    ("bytes", BYTES, BYTES, COMPARING),
+    ("timestamp", TIMESTAMP, TIMESTAMP, GENERIC),
+    ("duration", DURATION, DURATION, GENERIC),
 )
 
 
 def _relation(name: str) -> list[Overload]:
     return [
-        overload(f"{name}_{suffix}", (left, right), BOOL, version=ALWAYS if left is right else MIXED_NUMBERS)
-        for suffix, left, right in _RELATED
+        overload(f"{name}_{suffix}", (left, right), BOOL, None, cost, ALWAYS if left is right else MIXED_NUMBERS)
+        for suffix, left, right, cost in _RELATED
     ]
 
 
-def _equality_estimate(operands: Operands) -> CallEstimate | None:
+def _equality_estimate(operands: Operands) -> CallEstimate:
     left, right = operands.nodes
-    if left.type != right.type:
-        return None
-    name = left.type.name
-    if left.type in (types.IP, types.CIDR, types.QUANTITY, types.SEMVER):
-        return CallEstimate(ONE)
-    if name == types.FORMAT.name:
-        return CallEstimate(CostRange(1, _MAX_FORMAT_SIZE).scaled(STRING_TRAVERSAL_FACTOR))
-    if name == types.URL.name:
-        size = right.computed_size or ONE
-        return CallEstimate(CostRange(1, size.max).scaled(STRING_TRAVERSAL_FACTOR))
-    return None
+    if left.type == right.type:
+        if left.type in (types.IP, types.CIDR, types.QUANTITY, types.SEMVER):
+            return CallEstimate(ONE)
+        if left.type.name == types.FORMAT.name:
+            return CallEstimate(CostRange(1, _MAX_FORMAT_SIZE).scaled(STRING_TRAVERSAL_FACTOR))
+        if left.type.name == types.URL.name:
+            size = right.computed_size or ONE
+            return CallEstimate(CostRange(1, size.max).scaled(STRING_TRAVERSAL_FACTOR))
+    return COMPARING.estimate(operands)
 
 
 _CHEAP_TO_COMPARE = frozenset(
@@ -246,11 +253,10 @@ _CHEAP_TO_COMPARE = frozenset(
 )
 
 
-def _equality_actual(values: Sequence[Value], result: Value) -> int | None:
-    kind = values[0].__class__
-    if kind.__module__ == "builtins":
-        return None
-    return 1 if type_name(values[0]) in _CHEAP_TO_COMPARE else None
+def _equality_actual(values: Sequence[Value], result: Value) -> int:
+    assert COMPARING.actual is not None
+    plain = values[0].__class__.__module__ == "builtins" or type_name(values[0]) not in _CHEAP_TO_COMPARE
+    return COMPARING.actual(values, result) if plain else 1
 
 
 def _of_numbers(name: str) -> list[Overload]:
@@ -260,6 +266,7 @@ def _of_numbers(name: str) -> list[Overload]:
 
 def functions() -> list[Function]:
     equality = Cost(_equality_estimate, _equality_actual)
+    appending = Cost(lambda operands: CallEstimate(ONE, operands.size(0).plus(operands.size(1))))
     optional_v = optional_of(V)
     list_v, map_kv = list_of(V), map_of(K, V)
     lists, maps = optional_of(list_v), optional_of(map_kv)
@@ -272,16 +279,16 @@ def functions() -> list[Function]:
             "!_": [overload("logical_not", (BOOL,), BOOL)],
             "@not_strictly_false": [overload("not_strictly_false", (BOOL,), BOOL)],
             "_==_": [overload("equals", (A, A), BOOL, cost=equality)],
-            "_!=_": [overload("not_equals", (A, A), BOOL)],
+            "_!=_": [overload("not_equals", (A, A), BOOL, cost=COMPARING)],
             "_+_": [
-                overload("add_bytes", (BYTES, BYTES), BYTES),
+                overload("add_bytes", (BYTES, BYTES), BYTES, cost=JOINING),
                 overload("add_double", (DOUBLE, DOUBLE), DOUBLE),
                 overload("add_duration_duration", (DURATION, DURATION), DURATION),
                 overload("add_duration_timestamp", (DURATION, TIMESTAMP), TIMESTAMP),
                 overload("add_timestamp_duration", (TIMESTAMP, DURATION), TIMESTAMP),
                 overload("add_int64", (INT, INT), INT),
-                overload("add_list", (LIST_OF_A, LIST_OF_A), LIST_OF_A),
-                overload("add_string", (STRING, STRING), STRING),
+                overload("add_list", (LIST_OF_A, LIST_OF_A), LIST_OF_A, cost=appending),
+                overload("add_string", (STRING, STRING), STRING, cost=JOINING),
                 overload("add_uint64", (UINT, UINT), UINT),
             ],
             "_/_": _of_numbers("divide"),
@@ -313,7 +320,10 @@ def functions() -> list[Function]:
                 overload("optional_map_optindex_optional_value", (maps, K), optional_v, version=OPTIONALS),
             ],
             "_?._": [overload("select_optional_field", (DYN, STRING), optional_v, version=OPTIONALS)],
-            "@in": [overload("in_list", (A, LIST_OF_A), BOOL), overload("in_map", (A, MAP_OF_A_B), BOOL)],
+            "@in": [
+                overload("in_list", (A, LIST_OF_A), BOOL, cost=IN_LIST),
+                overload("in_map", (A, MAP_OF_A_B), BOOL),
+            ],
         },
         {
             "!_": negate_bool,

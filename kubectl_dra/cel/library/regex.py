@@ -19,7 +19,7 @@ from kubectl_dra.cel.known_sizes import (
     Operands,
     Size,
 )
-from kubectl_dra.cel.library.support import actual_size, declared, member, text_of
+from kubectl_dra.cel.library.support import actual_size, declared, member, size_of, text_of
 from kubectl_dra.cel.types import INT, STRING, list_of
 from kubectl_dra.cel.values import Value
 
@@ -136,7 +136,9 @@ def _search_actual(values: Sequence[Value], result: Value) -> int:
 
 
 MATCH = Cost(lambda operands: CallEstimate(_search_estimate(operands).cost), _search_actual)
-"""The cost of ``matches(text, pattern)``."""
+"""The cost of ``matches(text, pattern)``, as Kubernetes charges it."""
+SEARCHED = Cost(MATCH.estimate, lambda values, result: pattern_cost(*map(size_of, values)), certain=True)
+"""The same as cel-go charges it."""
 
 
 def functions() -> list[Function]:

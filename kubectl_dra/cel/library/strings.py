@@ -10,8 +10,20 @@ from kubectl_dra.cel.functions import Function
 from kubectl_dra.cel.known_sizes import STRING_TRAVERSAL_FACTOR, UINT64_MAX, ZERO, CallEstimate, Cost, Operands, Size
 from kubectl_dra.cel.libraries import FORMATTED_STRINGS, FORMER, REVISED
 from kubectl_dra.cel.library.conversions import text_of_value
-from kubectl_dra.cel.library.regex import MATCH, matches
-from kubectl_dra.cel.library.support import SEARCH, actual_size, declared, member, overload, reading, scanned, text_of
+from kubectl_dra.cel.library.regex import MATCH, SEARCHED, matches
+from kubectl_dra.cel.library.support import (
+    AFFIX,
+    SEARCH,
+    WITHIN,
+    actual_size,
+    declared,
+    member,
+    overload,
+    reading,
+    scanned,
+    scanning,
+    text_of,
+)
 from kubectl_dra.cel.types import BOOL, DYN, INT, STRING, list_of
 from kubectl_dra.cel.values import Value, type_name
 
@@ -185,6 +197,10 @@ def _join_estimate(operands: Operands) -> CallEstimate:
     return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), size)
 
 
+def _quoted(size: Size) -> Size:
+    return Size(size.min + 2 & UINT64_MAX, size.max * 2 + 2 & UINT64_MAX)
+
+
 def _scan_second(values: Sequence[Value], result: Value) -> int:
     return scanned(actual_size(values[1]))
 
@@ -192,26 +208,26 @@ def _scan_second(values: Sequence[Value], result: Value) -> int:
 def functions() -> list[Function]:
     one, two, three = (STRING,), (STRING, STRING), (STRING, STRING, STRING)
     shorter = reading(sized=True)
-    affix = Cost(actual=_scan_second)
+    affix = Cost(AFFIX.estimate, _scan_second)
     replacing = Cost(_replace_estimate, reading(_TWICE).actual)
     splitting = Cost(_split_estimate, reading(_TWICE).actual)
     joining = Cost(_join_estimate, lambda values, result: scanned(actual_size(result), _TWICE))
     return declared(
         "strings",
         {
-            "contains": [member("contains_string", two, BOOL)],
+            "contains": [member("contains_string", two, BOOL, cost=WITHIN)],
             "endsWith": [
-                member("ends_with_string", two, BOOL, version=FORMER),
+                member("ends_with_string", two, BOOL, cost=AFFIX, version=FORMER),
                 member("ends_with_string", two, BOOL, cost=affix, version=REVISED),
             ],
             "startsWith": [
-                member("starts_with_string", two, BOOL, version=FORMER),
+                member("starts_with_string", two, BOOL, cost=AFFIX, version=FORMER),
                 member("starts_with_string", two, BOOL, cost=affix, version=REVISED),
             ],
             "matches": [
                 overload("matches", two, BOOL, version=FORMER),
                 overload("matches", two, BOOL, cost=MATCH, version=REVISED),
-                member("matches_string", two, BOOL),
+                member("matches_string", two, BOOL, cost=SEARCHED),
             ],
             "charAt": [member("string_char_at_int", (STRING, INT), STRING, _char_at)],
             "indexOf": [
@@ -239,8 +255,8 @@ def functions() -> list[Function]:
                 member("string_substring_int_int", (STRING, INT, INT), STRING, _substring_range, shorter),
             ],
             "trim": [member("string_trim", one, STRING, lambda text: text.strip(_WHITE_SPACE), shorter)],
-            "format": [member("string_format", (STRING, list_of(DYN)), STRING, _format, version=FORMATTED_STRINGS)],
-            "strings.quote": [overload("strings_quote", one, STRING, _quote, version=FORMATTED_STRINGS)],
+            "format": [member("string_format", (STRING, list_of(DYN)), STRING, _format, scanning(), FORMATTED_STRINGS)],
+            "strings.quote": [overload("strings_quote", one, STRING, _quote, scanning(_quoted), FORMATTED_STRINGS)],
             "join": [
                 member("list_join", (_STRINGS,), STRING, _join, joining, FORMATTED_STRINGS),
                 member("list_join_string", (_STRINGS, STRING), STRING, _join, joining, FORMATTED_STRINGS),

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from kubectl_dra.cel import types
 from kubectl_dra.cel.errors import ErrorKind, EvaluationError, no_such_overload
 from kubectl_dra.cel.functions import Function, Overload
-from kubectl_dra.cel.known_sizes import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, Cost, Operands
+from kubectl_dra.cel.known_sizes import ONE, STRING_TRAVERSAL_FACTOR, CallEstimate, Cost, CostRange, Operands, Size
 from kubectl_dra.cel.libraries import ALWAYS, LibraryVersion
 from kubectl_dra.cel.types import CelType
-from kubectl_dra.cel.values import Duration, Timestamp, Uint, Value, equals, is_list
+from kubectl_dra.cel.values import Duration, OptionalValue, Timestamp, Uint, Value, equals, is_list
 
 _NUMERIC_TYPES = (types.INT, types.UINT, types.DOUBLE)
 COMPARABLE = (*_NUMERIC_TYPES, types.BOOL, types.DURATION, types.TIMESTAMP, types.STRING, types.BYTES)
@@ -184,6 +184,53 @@ def scanned(size: int, factor: float = STRING_TRAVERSAL_FACTOR) -> int:
     return math.ceil(size * factor)
 
 
+def size_of(value: Value) -> int:
+    """The size as cel-go itself counts: that of an optional is its content's."""
+    while value.__class__ is OptionalValue and value.has_value:
+        value = value.value
+    return actual_size(value)
+
+
+def _shorter(operands: Operands) -> CallEstimate:
+    largest = min(operands.size(0).max, operands.size(1).max)
+    return CallEstimate(CostRange(1 if largest else 0, largest).scaled(STRING_TRAVERSAL_FACTOR))
+
+
+def _both(operands: Operands) -> CallEstimate:
+    size = operands.size(0).plus(operands.size(1))
+    return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), size)
+
+
+def scanning(resulting: Callable[[Size], Size | None] = lambda size: None) -> Cost:
+    """The cost of reading the first operand, as cel-go charges it; ``resulting`` is the size of the result."""
+
+    def estimate(operands: Operands) -> CallEstimate:
+        size = operands.size(0)
+        return CallEstimate(size.scaled(STRING_TRAVERSAL_FACTOR), resulting(size))
+
+    return Cost(estimate, lambda values, result: scanned(size_of(values[0])), certain=True)
+
+
+COMPARING = Cost(_shorter, lambda values, result: scanned(min(map(size_of, values))), certain=True)
+"""Two texts are read up to the length of the shorter one."""
+JOINING = Cost(_both, lambda values, result: scanned(sum(map(size_of, values))), certain=True)
+"""Two texts are read, and stand in the result one behind the other."""
+AFFIX = Cost(
+    lambda operands: CallEstimate(operands.size(1).scaled(STRING_TRAVERSAL_FACTOR)),
+    lambda values, result: scanned(size_of(values[0])),
+    certain=True,
+)
+"""Whether a text begins or ends with another one."""
+WITHIN = Cost(
+    lambda operands: CallEstimate(
+        operands.size(0).scaled(STRING_TRAVERSAL_FACTOR).times(operands.size(1).scaled(STRING_TRAVERSAL_FACTOR))
+    ),
+    lambda values, result: scanned(size_of(values[0])) * scanned(size_of(values[1])),
+    certain=True,
+)
+"""Whether a text contains another one."""
+IN_LIST = Cost(lambda operands: CallEstimate(operands.size(1)), lambda values, result: size_of(values[1]), certain=True)
+"""Whether a value is in a list."""
 NOMINAL = Cost(lambda operands: CallEstimate(ONE), lambda values, result: 1)
 """One unit, whatever the operands."""
 
