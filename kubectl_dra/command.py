@@ -101,6 +101,11 @@ def log_of(pod: str, namespace: str, container: str = "", *, before: bool = Fals
     return kubectl("logs", kind="pod", name=pod, namespace=namespace, more=more, others=others)
 
 
+def as_written(kind: str, name: str, namespace: str = "") -> CommandLine:
+    """The command that shows an object as the server has it."""
+    return kubectl("get", kind=kind, name=name, namespace=namespace, more=("-o", "yaml"))
+
+
 def pods_on_node(name: str) -> CommandLine:
     """The command that lists the pods of a node, of all namespaces."""
     return kubectl("get", "pods", "-A", "--field-selector", f"spec.nodeName={name}", others=(name,))

@@ -19,13 +19,13 @@ from kubectl_dra.explain.causes import claim_references as no_consumer
 from kubectl_dra.explain.causes import devices_held
 from kubectl_dra.explain.causes import ending as evicted_at_once
 from kubectl_dra.explain.causes import extended_resources as claim_and_device_plugin
-from kubectl_dra.explain.causes import pools as pool_name_shared
-from kubectl_dra.explain.causes.compute_domain import domain_notes
+from kubectl_dra.explain.causes import pools_and_limits as pool_name_shared
 from kubectl_dra.explain.causes.driver_unhealthy import awaited
 from kubectl_dra.explain.causes.known_defects import devices_halved, kubelet_notes
 from kubectl_dra.explain.causes.kueue import kueue_notes
 from kubectl_dra.explain.causes.on_node import drivers_of
 from kubectl_dra.explain.causes.other_schedulers_groups import gang_notes
+from kubectl_dra.explain.causes.pod_group import domain_notes
 from kubectl_dra.explain.diagnosis import Evidence, Finding, NodeGroup, RemedyPlan
 from kubectl_dra.explain.outcomes import AutoscalerView, no_help
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, say, subject

@@ -85,7 +85,7 @@ def notes_of(analysis: Analysis) -> Iterator[Words]:
     snapshot, settings = analysis.snapshot, analysis.settings
     question = analysis.question
     if snapshot.refused:
-        from kubectl_dra.explain.question.refused_changes import refused_changes
+        from kubectl_dra.explain.question.new_pod import refused_changes
 
         own = set(refused_changes(question, snapshot))
         yield from refused_notes(change for change in snapshot.refused if change not in own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -81,3 +82,10 @@ def under_way(by: str, since: str, snapshot: Snapshot) -> UnderWay | None:
     """A controller's work since a time of the API; None if it has lasted too long, or the time is unknown."""
     clock = Clock(snapshot)
     return UnderWay(by, int(clock.age(since).total_seconds())) if clock.fresh(since) else None
+
+
+def all_under_way(waits: Iterable[tuple[str, str]], snapshot: Snapshot) -> UnderWay | None:
+    """The longest of several waits, each by whom and since when; None where one is over, or there is none."""
+    running = [under_way(by, since, snapshot) for by, since in waits]
+    longest = max(filter(None, running), key=lambda wait: wait.seconds, default=None)
+    return None if None in running else longest

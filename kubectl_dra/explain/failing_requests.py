@@ -14,8 +14,8 @@ from kubectl_dra.explain.diagnosis import Evidence, Finding
 from kubectl_dra.explain.funnel.blocked import Blocked
 from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.located import Located, by_request, made_by_scheduler
-from kubectl_dra.explain.funnel.observed_values import observations
 from kubectl_dra.explain.funnel.request_funnel import RequestFunnel
+from kubectl_dra.explain.funnel.selector_terms import observations
 from kubectl_dra.explain.funnel.shown import DeviceLine, Funnel, Observation, Stage, StageName
 from kubectl_dra.explain.funnel.stages import SelectorFalse, StageResult, counted, stage_error
 from kubectl_dra.explain.node_reasons import KeptApart

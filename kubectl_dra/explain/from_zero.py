@@ -16,7 +16,7 @@ from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.devices.device_state import unpublished
 from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.funnel.located import Located, by_request
-from kubectl_dra.explain.funnel.observed_values import values_of
+from kubectl_dra.explain.funnel.selector_terms import values_of
 from kubectl_dra.explain.remedies.selector_values import names_single, slots
 from kubectl_dra.neighbours.autoscalers import NODE_POOL, PROVISION_MINUTES, ScaleSign, groups, scale_signs
 from kubectl_dra.scheduling.reasons import PluginName

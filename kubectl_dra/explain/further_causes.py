@@ -18,10 +18,9 @@ from kubectl_dra.api.pods import Container, Pod, ResourceRequirements
 from kubectl_dra.api.taints import DeviceToleration
 from kubectl_dra.explain.analysis import NOT_ASKED, Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind
-from kubectl_dra.explain.causes.class_missing import CLASS_MISSING
 from kubectl_dra.explain.causes.devices_held import TOO_FEW
-from kubectl_dra.explain.causes.devices_published import NOT_FOR_NODE
-from kubectl_dra.explain.causes.devices_tainted import TAINTED, TOLERATION
+from kubectl_dra.explain.causes.devices_not_given import TAINTED, TOLERATION
+from kubectl_dra.explain.causes.devices_published import CLASS_MISSING, NOT_FOR_NODE
 from kubectl_dra.explain.causes.extended_resources import GATE_OFF, NOT_ELIGIBLE, UNBACKED
 from kubectl_dra.explain.causes.selectors import SELECTOR_MATCHES_NOTHING
 from kubectl_dra.explain.causes.together import COMPETITION

@@ -13,7 +13,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, nodes_named, say
-from kubectl_dra.explain.question.asked_labels import AskedLabel
+from kubectl_dra.explain.question.node_around import AskedLabel
 from kubectl_dra.explain.question.with_node_flag import Addition
 from kubectl_dra.text import some
 

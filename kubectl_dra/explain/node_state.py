@@ -22,8 +22,7 @@ from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.hardware import PluginShare, plugin_offer, plugin_shares
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.explain.cause_kinds import Look, NextStep
-from kubectl_dra.explain.causes.on_node import unready_since
-from kubectl_dra.explain.causes.started_without_devices import unserved
+from kubectl_dra.explain.causes.on_node import unready_since, unserved
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.devices.device_state import DeviceState, Unpublished, unpublished
 from kubectl_dra.explain.devices.inventory import DeviceRow, take_inventory

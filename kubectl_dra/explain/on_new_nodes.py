@@ -14,10 +14,9 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import DraError
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.cause_kinds import CauseKind, Family
-from kubectl_dra.explain.causes.devices_take_of_node import IN_USE
 from kubectl_dra.explain.causes.driver_unhealthy import UNHEALTHY
 from kubectl_dra.explain.causes.extended_resources import GATE_OFF, UNBACKED
-from kubectl_dra.explain.causes.node_filters import VOLUME_IN_USE
+from kubectl_dra.explain.causes.node_filters import IN_USE, VOLUME_IN_USE
 from kubectl_dra.explain.causes.scale_up import NO_SCALE_UP
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.new_node_conditions import PUBLISHES_NOTHING, broken_everywhere, conditions, unknown_labels
@@ -25,8 +24,8 @@ from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.outcomes import NewNodesNoMatter, NoHelp
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Words, nodes_named, say
 from kubectl_dra.explain.pipeline import diagnose
-from kubectl_dra.explain.question.asked_labels import AskedLabel
 from kubectl_dra.explain.question.new_nodes import FLAG
+from kubectl_dra.explain.question.node_around import AskedLabel
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE
 from kubectl_dra.explain.question.with_node_flag import Addition, new_additions, with_nodes
@@ -229,7 +228,7 @@ def kept_off(diagnosis: Diagnosis, nodes: Set[str]) -> list[Words]:
 def _open_pools(added: Sequence[Addition], kind: CauseKind) -> tuple[Words, ...]:
     """The pools of which nobody knows whether what is missing of them would be enough; empty if that is no matter."""
     lacking = kind.family in (Family.REQUEST, Family.POOLS, Family.DEVICES)
-    return tuple(pool.words for addition in added if lacking for pool in addition.incomplete)
+    return tuple(note for addition in added if lacking for note in addition.incomplete)
 
 
 def _same(one: Words, other: Words, nodes: Collection[str] = ()) -> bool:

@@ -21,7 +21,7 @@ from kubectl_dra.explain.analysis import NOT_ASKED, Analysis, Outlook
 from kubectl_dra.explain.diagnosis import Choice, ClaimReport, Evidence, NodeDevices, NodeGroup
 from kubectl_dra.explain.failing_requests import report
 from kubectl_dra.explain.funnel.located import Located, made_by_scheduler
-from kubectl_dra.explain.funnel.observed_values import observations
+from kubectl_dra.explain.funnel.selector_terms import observations
 from kubectl_dra.explain.funnel.stages import Shortfall
 from kubectl_dra.explain.node_reasons import ResourceShort, plain, reason_of
 from kubectl_dra.explain.not_starting import NotStarting

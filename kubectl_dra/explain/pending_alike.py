@@ -11,8 +11,7 @@ from kubectl_dra.api.pods import Pod, PodSpec
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.causes.on_node import may_be_lost, unready_since
-from kubectl_dra.explain.causes.started_without_devices import devices_elsewhere, unserved
+from kubectl_dra.explain.causes.on_node import devices_elsewhere, may_be_lost, unready_since, unserved
 from kubectl_dra.explain.settings import Settings
 
 

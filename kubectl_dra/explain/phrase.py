@@ -85,6 +85,16 @@ def by_key(kind: str, key: str) -> ObjectName:
     return ObjectName(kind, name, namespace)
 
 
+def by_name(kind: str, name: str, namespace: str = "") -> Subject:
+    """An object by its kind and its name."""
+    return Subject(kind, ObjectName(kind, name, namespace))
+
+
+def the_node(name: str) -> Subject:
+    """A node by its name."""
+    return Subject("node", ObjectName("Node", name))
+
+
 def pods_named(keys: Iterable[str]) -> tuple[ObjectName, ...]:
     """Pods by their keys."""
     return tuple(by_key("Pod", key) for key in keys)

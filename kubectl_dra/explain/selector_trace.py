@@ -9,7 +9,7 @@ from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.cel import CompileError, EvaluationError, Program, TraceEntry
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.analysis import with_extended
-from kubectl_dra.explain.devices.typed_names import published_device
+from kubectl_dra.explain.devices.wanted import published_device
 from kubectl_dra.explain.diagnosis import SecondOpinion, Trace, TraceStep
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.explain.settings import Settings

@@ -26,7 +26,7 @@ from kubectl_dra.errors import UsageError
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.assumptions import refused_notes
 from kubectl_dra.explain.attributes_read import complete
-from kubectl_dra.explain.causes.claim_quotas import with_created_claims
+from kubectl_dra.explain.causes.claim_creation import with_created_claims
 from kubectl_dra.explain.causes.kueue import kueue_notes
 from kubectl_dra.explain.not_starting import troubled_nodes
 from kubectl_dra.explain.outcomes import depends_on

@@ -19,17 +19,16 @@ from kubectl_dra.cluster.claim_relation import as_made_for
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.cluster.workload_pods import own_volumes, with_volumes
-from kubectl_dra.explain.causes.claim_quotas import (
+from kubectl_dra.explain.causes.claim_creation import (
     charged,
-    exceeded,
     only_written,
+    short_of,
     to_create,
     wanted_by,
     without_admin_label,
 )
 from kubectl_dra.explain.causes.registry import of_question
-from kubectl_dra.explain.question.new_pod import about_new_pod
-from kubectl_dra.explain.question.refused_changes import refused_changes
+from kubectl_dra.explain.question.new_pod import about_new_pod, refused_changes
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_pod
 from kubectl_dra.explain.question.what_if_flag import changes_for, reworded
 from kubectl_dra.explain.settings import Settings
@@ -270,7 +269,7 @@ def denied(new: NewPod, snapshot: Snapshot) -> Creation:
     # What the manifest brings was created before the pods, if there was room.
     lacking = [claim for claim in named if to_create(claim, snapshot)]
     wanted = wanted_by([*new.claims.values(), *lacking], snapshot)
-    if any(exceeded(quota, wanted) for quota in own):
+    if any(short_of(quota, wanted) for quota in own):
         return Creation(Denied.CLAIM)
     usage = used_by(new.pod)
     after = []

@@ -12,7 +12,7 @@ from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.diagnosis import Diagnosis, RemedyPlan
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import Words
-from kubectl_dra.explain.question.asked_labels import AskedLabel
+from kubectl_dra.explain.question.node_around import AskedLabel
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.fit.job_progress import JobProgress

@@ -21,8 +21,7 @@ from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
 from kubectl_dra.drivers.failed_kubelet_calls import failed_call
 from kubectl_dra.drivers.refused_claims import GateLacking
-from kubectl_dra.explain.causes.claim_creation import allowing_admin
-from kubectl_dra.explain.causes.claim_quotas import ADMIN_LABEL
+from kubectl_dra.explain.causes.claim_creation import ADMIN_LABEL, allowing_admin
 from kubectl_dra.explain.phrase import named, say
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import fit

@@ -16,7 +16,7 @@ from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 
 from kubectl_dra import __version__
 from kubectl_dra.drivers.health import DriverState
-from kubectl_dra.explain.devices.capacity_left import CapacityRoom
+from kubectl_dra.explain.devices.alike_devices import CapacityRoom
 from kubectl_dra.metrics.fleet import DEVICE_STATES, Counts, FleetCounts, Labels, Waiting, bounded
 from kubectl_dra.usage.choices import ClaimState
 

@@ -20,7 +20,7 @@ from kubectl_dra.drivers.refused_claims import any_of_whole_nodes
 from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.attributes_read import complete
-from kubectl_dra.explain.devices.capacity_left import CapacityRoom
+from kubectl_dra.explain.devices.alike_devices import CapacityRoom
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, take_inventory
 from kubectl_dra.explain.devices.wanted import Wanted

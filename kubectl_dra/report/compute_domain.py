@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.command import CommandLine, kubectl
-from kubectl_dra.explain.causes.compute_domain import lack, step
+from kubectl_dra.explain.causes.pod_group import lack, step
 from kubectl_dra.neighbours.operators import DomainNode, DomainState, MissingLink
 from kubectl_dra.report.blocks import Answer, Block, Items, Section, TableBlock, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks

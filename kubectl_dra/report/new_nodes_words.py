@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kubectl_dra.command import CommandLine
-from kubectl_dra.explain.question.asked_labels import AskedLabel
+from kubectl_dra.explain.question.node_around import AskedLabel
 from kubectl_dra.explain.question.node_in_words import LABEL
 from kubectl_dra.fit.result import NodesNeeded
 from kubectl_dra.report.explain_commands import Invocation

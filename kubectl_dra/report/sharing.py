@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kubectl_dra.command import ClusterFlags, CommandLine, creating_namespace
 from kubectl_dra.exit_codes import Verdict
-from kubectl_dra.explain.causes.scheduler_defects import KNOWN_DEFECT
+from kubectl_dra.explain.causes.known_defects import KNOWN_DEFECT
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.refusal_words import refused
 from kubectl_dra.fit.result import WorkloadFit

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kubectl_dra.allocation.features import DEFECTS
 from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine
-from kubectl_dra.explain.devices.capacity_left import CapacityRoom
+from kubectl_dra.explain.devices.alike_devices import CapacityRoom
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.unread import not_read
 from kubectl_dra.report.bars import PICTURE, legend, with_bars

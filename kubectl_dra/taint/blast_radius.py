@@ -21,7 +21,7 @@ from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint, seconds_tolera
 from kubectl_dra.cluster.claim_relation import ListedConsumer, consumers_of
 from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import ABSENT, Gap, Snapshot
-from kubectl_dra.explain.devices.capacity_left import capacity_left
+from kubectl_dra.explain.devices.alike_devices import capacity_left
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, take_inventory
 from kubectl_dra.explain.devices.wanted import Wanted

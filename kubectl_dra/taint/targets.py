@@ -15,7 +15,7 @@ from kubectl_dra.command import deleting
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.devices.device_state import Superseded
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
-from kubectl_dra.explain.devices.typed_names import is_called, near_names, single_names
+from kubectl_dra.explain.devices.wanted import is_called, near_names, single_names
 from kubectl_dra.taint import times
 from kubectl_dra.taint.device_taint_rules import CHANGED, CREATED, REFUSED, UNCHANGED, Decision, DesiredRule, RuleStage
 from kubectl_dra.text import did_you_mean, nearest, some

@@ -277,7 +277,7 @@ def _on_node(claim: ResourceClaim, waits_for: Words, snapshot: Snapshot) -> Word
     """The controller that acts on the node of the awaited pod; empty if unknown."""
     if not isinstance(waits_for, WaitsForStart | WaitsForEnd):
         return ""
-    from kubectl_dra.explain.causes.on_node import waits_for_driver
+    from kubectl_dra.explain.causes.terminating import waits_for_driver
     from kubectl_dra.explain.clock import Clock
     from kubectl_dra.explain.holders import late
 

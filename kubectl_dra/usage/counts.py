@@ -11,12 +11,17 @@ from msgspec.structs import replace
 from kubectl_dra.api.pods import Owner
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.devices.alike_devices import Tally, names_of, tallies
+from kubectl_dra.explain.devices.alike_devices import (
+    CapacityRoom,
+    Tally,
+    capacity_left,
+    judged_by_start,
+    names_of,
+    tallies,
+)
 from kubectl_dra.explain.devices.arrangement import CountedBy
-from kubectl_dra.explain.devices.capacity_left import CapacityRoom, capacity_left
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, take_inventory
-from kubectl_dra.explain.devices.judged_by_start import judged_by_start
 from kubectl_dra.explain.devices.wanted import Wanted
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.unread import Unread, unread_devices

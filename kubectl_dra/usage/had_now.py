@@ -19,9 +19,9 @@ from kubectl_dra.drivers.health import NodeDriver
 from kubectl_dra.drivers.refused_claims import PartOfNode, any_of_whole_nodes, parts_of_node, published_on
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.cause_kinds import Look, NextStep
-from kubectl_dra.explain.causes.scheduler_defects import upgrade_fix
+from kubectl_dra.explain.causes.known_defects import upgrade_fix
 from kubectl_dra.explain.causes.selectors import not_compiling
-from kubectl_dra.explain.devices.capacity_left import CapacityRoom
+from kubectl_dra.explain.devices.alike_devices import CapacityRoom
 from kubectl_dra.explain.devices.device_state import DeviceState, identifying
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy

@@ -19,7 +19,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.devices.capacity_left import ROOM, CapacityRoom, capacity_left
+from kubectl_dra.explain.devices.alike_devices import ROOM, CapacityRoom, capacity_left
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone

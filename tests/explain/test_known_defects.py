@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,36 +35,33 @@ DEFECTS = {known.number: known for known in OF_OTHERS if known.number}
 def test_half_of_a_claim(
     version: str, counts: list[int], told: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    head = {"schemaVersion": "1", "serverVersion": version, "read": ["ResourceSlice", "DeviceClass", "ResourceClaim"]}
+    notes = _notes(counts, {"kubectl-dra": head}, tmp_path, capsys)
+    assert ("kubernetes/kubernetes#131662, fixed in 1.33.1, 1.34.0" in notes) == told
+
+
+def _notes(
+    counts: list[int], more: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str], *others: dict[str, Any]
+) -> str:
+    """The notes about a claim with requests for these numbers of devices, in a snapshot with ``more`` in its head."""
     requests = [
         {"name": f"r{number}", "exactly": {"deviceClassName": "gpu.example.com", "count": count}}
         for number, count in enumerate(counts)
     ]
-    claim = {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": "many", "namespace": "default", "uid": "u"},
-        "spec": {"devices": {"requests": requests}},
-    }
-    head = {"schemaVersion": "1", "serverVersion": version, "read": ["ResourceSlice", "DeviceClass", "ResourceClaim"]}
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "kubectl-dra": head, "items": [claim]}))
+    metadata, spec = {"name": "many", "namespace": "default", "uid": "u"}, {"devices": {"requests": requests}}
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
+    path = folder / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", **more, "items": [claim, *others]}))
     run(["explain", "resourceclaim/many", "--snapshot", str(path), "-o", "json"])
-    notes = " ".join(json.loads(capsys.readouterr().out)["notes"])
-    assert ("kubernetes/kubernetes#131662, fixed in 1.33.1, 1.34.0" in notes) == told
+    return " ".join(json.loads(capsys.readouterr().out)["notes"])
 
 
 def test_a_kubelet_does_not_say_which_patch_release_the_scheduler_has(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu.example.com", "count": 17}}]}}
-    metadata = {"name": "many", "namespace": "default", "uid": "u"}
-    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
     info = {"nodeInfo": {"kubeletVersion": "v1.33.1"}}
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": info}
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [claim, node]}))
-    run(["explain", "resourceclaim/many", "--snapshot", str(path), "-o", "json"])
-    notes = " ".join(json.loads(capsys.readouterr().out)["notes"])
+    notes = _notes([17], {}, tmp_path, capsys, node)
     assert "an early scheduler of 1.33, as this may be, serves none for more than 16" in notes
 
 

@@ -12,11 +12,13 @@ from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain import pending_alike
-from kubectl_dra.explain.causes import started_without_devices
+from kubectl_dra.explain.causes import on_node
 from kubectl_dra.explain.pending_alike import placed
 
 JSON = dict[str, Any]
 PLAIN = 500
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": READY}
 
 
 def _pod(name: str, resource: str) -> JSON:
@@ -40,8 +42,7 @@ def test_pods_of_one_spec_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None
         {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": spec},
         Place("t"),
     )
-    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
-    builder.add({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": ready}, Place("t"))
+    builder.add(NODE, Place("t"))
     for number in range(PLAIN):
         builder.add(_pod(f"plain-{number}", "cpu"), Place("t"))
     builder.add(_pod("lacks", "example.com/gpu"), Place("t"))
@@ -53,31 +54,20 @@ def test_pods_of_one_spec_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None
 def test_slices_are_looked_through_once_for_all_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many running pods on many nodes: what each pod's devices are compared with does not depend on the pod."""
     looked: list[Snapshot] = []
-    nodes_by_pool = started_without_devices._nodes_by_pool
+    nodes_by_pool = on_node._nodes_by_pool
 
     def counted(snapshot: Snapshot) -> Any:
         looked.append(snapshot)
         return nodes_by_pool(snapshot)
 
-    monkeypatch.setattr(started_without_devices, "_nodes_by_pool", counted)
+    monkeypatch.setattr(on_node, "_nodes_by_pool", counted)
     builder = SnapshotBuilder()
     for node in ("n1", "n2"):
-        builder.add(
-            {
-                "apiVersion": "resource.k8s.io/v1",
-                "kind": "ResourceSlice",
-                "metadata": {"name": node},
-                "spec": {
-                    "driver": "d",
-                    "nodeName": node,
-                    "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
-                    "devices": [{"name": "gpu-0"}],
-                },
-            },
-            Place("t"),
-        )
-    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
-    builder.add({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": ready}, Place("t"))
+        pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+        spec = {"driver": "d", "nodeName": node, "pool": pool, "devices": [{"name": "gpu-0"}]}
+        published = {"kind": "ResourceSlice", "metadata": {"name": node}, "spec": spec}
+        builder.add({"apiVersion": "resource.k8s.io/v1", **published}, Place("t"))
+    builder.add(NODE, Place("t"))
     for number in range(20):
         home = "n2" if number == 7 else "n1"
         results = [{"request": "gpu", "driver": "d", "pool": home, "device": "gpu-0"}]

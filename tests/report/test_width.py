@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cel.lexer import tokenize
-from kubectl_dra.explain.devices.typed_names import single_names
+from kubectl_dra.explain.devices.wanted import single_names
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.report.color import PIPE_WIDTH, PROSE_WIDTH, Painter, limit_of, tell, wrap
 from kubectl_dra.report.markdown_text import write_page

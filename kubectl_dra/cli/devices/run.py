@@ -19,13 +19,11 @@ from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import UsageError
 from kubectl_dra.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.explain.assumptions import rules_notes
-from kubectl_dra.explain.devices.alike_devices import alike_devices, ordered, singly, tallies
+from kubectl_dra.explain.devices.alike_devices import alike_devices, judged_by_start, ordered, singly, tallies
 from kubectl_dra.explain.devices.arrangement import SortKey
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
-from kubectl_dra.explain.devices.judged_by_start import judged_by_start
-from kubectl_dra.explain.devices.wanted import Wanted
-from kubectl_dra.explain.question.typed_selector import compiled_selector
+from kubectl_dra.explain.devices.wanted import Wanted, compiled_selector
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.report.structured import with_exit_code, write
 from kubectl_dra.safe_output import put

@@ -26,8 +26,7 @@ from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.exit_codes import EXIT_NO
 from kubectl_dra.explain.devices.inventory import Inventory, SlicesNotRead, take_inventory
-from kubectl_dra.explain.devices.wanted import Wanted
-from kubectl_dra.explain.question.typed_selector import compiled_selector
+from kubectl_dra.explain.devices.wanted import Wanted, compiled_selector
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.report.color import tell
 from kubectl_dra.safe_output import one_line, put, typed_line

@@ -15,10 +15,8 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.holders import consumers_named, owner_of_all
 from kubectl_dra.explain.node_reasons import ResourceShort
-from kubectl_dra.explain.phrase import ObjectName, Subject, named, nodes_named, say, subject
-from kubectl_dra.explain.remedies.freeing_claims import (
-    freeing,
-)
+from kubectl_dra.explain.phrase import ObjectName, named, nodes_named, say, subject, the_node
+from kubectl_dra.explain.remedies.freeing_claims import freeing
 
 MAX_NODES = 3
 
@@ -42,19 +40,16 @@ def elsewhere(analysis: Analysis) -> Iterator[Finding]:
 def _with_room(finding: Finding, analysis: Analysis) -> Finding:
     """With the end of those who use the claim as its remedy, where the claim is then allocated for the pod."""
     claim = next(claim for claim in analysis.allocated if claim.key == finding.claim)
-    if (remedy := _there(claim, analysis)) is not None:
-        return replace(finding, remedy=remedy)
-    if (remedy := _among_siblings(claim, analysis)) is not None:
-        return replace(finding, remedy=remedy)
-    change = freeing(claim, analysis.view, analysis.holders)
+    remedy = _there(claim, analysis) or _among_siblings(claim, analysis)
+    change = freeing(claim, analysis.view, analysis.holders) if remedy is None else None
     proof = analysis.what_if.proof_with(change) if change is not None else None
-    if change is None or proof is None:
-        return finding
-    text = (
-        "Let the pod run on the claim's node, or give each pod its own claim by a template. Or {what}, so that the "
-        "claim is allocated anew."
-    )
-    return replace(finding, remedy=Remedy(say(text, what=change.what), proof, offers=(change,)))
+    if change is not None and proof is not None:
+        text = (
+            "Let the pod run on the claim's node, or give each pod its own claim by a template. Or {what}, so that the "
+            "claim is allocated anew."
+        )
+        remedy = Remedy(say(text, what=change.what), proof, offers=(change,))
+    return replace(finding, remedy=remedy) if remedy is not None else finding
 
 
 _SECOND: Final = (
@@ -119,10 +114,7 @@ def _finding(analysis: Analysis, claim: ResourceClaim) -> Finding:
     # With --node, the others were left out by whoever asked.
     asked = [node for node in usable if analysis.view.ineligible.get(node.name) is not NOT_ASKED]
     alone = analysis.settings.node if usable and not asked else ""
-    barred = [
-        Evidence(Subject("node", ObjectName("Node", node.name)), "rejects the pod", analysis.view.ineligible[node.name])
-        for node in asked
-    ]
+    barred = [Evidence(the_node(node.name), "rejects the pod", analysis.view.ineligible[node.name]) for node in asked]
     own = subject("ResourceClaim", claim)
     placed = [_only_placed(use, claim, analysis) for use in claim.reserved_for]
     consumers = [

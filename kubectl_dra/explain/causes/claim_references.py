@@ -18,7 +18,7 @@ from kubectl_dra.cluster.claim_relation import (
     waiting_for,
 )
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import CommandLine, deleting, kubectl
+from kubectl_dra.command import CommandLine, as_written, deleting, kubectl
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.on_node import started
@@ -33,7 +33,6 @@ from kubectl_dra.text import nearest
 CLAIM_MISSING = CauseKind(code="claim-missing", family=Family.POD, look=Look.POD, missing="ResourceClaim")
 TEMPLATE_MISSING = CauseKind(code="template-missing", family=Family.POD, look=Look.POD, missing="ResourceClaimTemplate")
 ENTRY_WITHOUT_SOURCE = CauseKind(code="claim-entry-without-source", family=Family.POD, look=Look.POD)
-_YAML = ("-o", "yaml")
 
 
 def _missing(context: QuestionContext) -> Iterator[Finding]:
@@ -42,10 +41,8 @@ def _missing(context: QuestionContext) -> Iterator[Finding]:
     if pod is None or pod.finished or started(pod):
         return
     for claim_entry in context.question.claims:
-        if claim_entry.unresolved is Unresolved.CLAIM_MISSING:
-            yield _claim(pod, claim_entry, context.snapshot, exists=context.question.exists)
-        elif claim_entry.unresolved is Unresolved.TEMPLATE_MISSING:
-            yield _template(pod, claim_entry, context.snapshot, exists=context.question.exists)
+        if claim_entry.unresolved in (Unresolved.CLAIM_MISSING, Unresolved.TEMPLATE_MISSING):
+            yield _not_there(pod, claim_entry, context.snapshot, exists=context.question.exists)
         elif claim_entry.unresolved is Unresolved.MADE_CLAIM_GONE:
             status = say("{entry}: {claim}", entry=claim_entry.entry, claim=claim_entry.name)
             yield Finding(
@@ -90,39 +87,67 @@ def _name_it(pod: Pod, snapshot: Snapshot, *, exists: bool) -> Remedy:
     return Remedy(say(text, where=_where(pod, exists=exists), hint=hint))
 
 
-def _claim(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: bool) -> Finding:
-    namespace, name = pod.metadata.namespace, claim_entry.name
-    near = nearest(name, [other for space, other in snapshot.claims if space == namespace])
-    elsewhere = sorted(space for space, other in snapshot.claims if other == name)
+def _not_there(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: bool) -> Finding:
+    """The claim or the template that an entry names does not exist."""
+    of_claim = claim_entry.unresolved is Unresolved.CLAIM_MISSING
+    claims = ("ResourceClaim", "resourceClaimName", snapshot.claims)
+    templates = ("ResourceClaimTemplate", "resourceClaimTemplateName", snapshot.templates)
+    (kind, field, known), (other, other_field, others) = (claims, templates) if of_claim else (templates, claims)
+    namespace, name = pod.metadata.namespace, claim_entry.name if of_claim else claim_entry.template
+    here = [own for space, own in known if space == namespace]
+    near = nearest(name, here)
+    elsewhere = sorted(space for space, own in known if own == name)
     names = {
+        "kind": kind,
+        "field": field,
+        "other": other,
+        "other_field": other_field,
         "namespace": namespace,
         "name": name,
         "near": near,
         "elsewhere": elsewhere,
+        "here": sorted(here),
+        "count": len(here),
         "where": _where(pod, exists=exists),
+        "first": near[0] if near else "",
     }
-    hint: Words = ""
-    change = say("Create ResourceClaim {name} in namespace {namespace}, or name an existing one in {where}.", **names)
-    if near:
-        change = say(
-            "Write resourceClaimName: {first} in {where}. Or: create ResourceClaim {name} in namespace {namespace}.",
-            first=near[0],
-            **names,
+    hints: list[Phrase] = []
+    looks: tuple[CommandLine, ...] = ()
+    change = "Create {kind} {name} in namespace {namespace}; the claim follows."
+    if of_claim:
+        change = "Create {kind} {name} in namespace {namespace}, or name an existing one in {where}."
+    elif here:
+        change = (
+            "Create {kind} {name} in namespace {namespace}, or correct the name in {where}: there {count:is|are} "
+            "{here:some 3}. The claim follows."
         )
-    if (namespace, name) in snapshot.templates:
-        hint = say("; {name} is a ResourceClaimTemplate: use resourceClaimTemplateName", **names)
-        change = say("Write resourceClaimTemplateName: {name} instead of resourceClaimName in {where}.", **names)
-    elif near:
-        hint = say("; did you mean {near:or}?", **names)
-    elif elsewhere:
-        hint = say("; one of that name is in namespace {elsewhere}", **names)
-    if written := _of_manifest("ResourceClaim", name, elsewhere, snapshot):
-        hint, change = _written_elsewhere("ResourceClaim", name, namespace, written)
+    if near:
+        change = "Write {field}: {first} in {where}. Or: create {kind} {name} in namespace {namespace}"
+        change += "." if of_claim else "; the claim is created after that."
+    if (namespace, name) in others:
+        hints = [say("; {name} is a {other}: use {other_field}", **names)]
+        change = "Write {other_field}: {name} instead of {field} in {where}."
+    else:
+        if elsewhere and not (of_claim and near):
+            hints.append(say("; one of that name is in namespace {elsewhere}", **names))
+        if elsewhere and not of_claim:
+            looks = (as_written("resourceclaimtemplate", name, elsewhere[0]),)
+            names["there"] = elsewhere[0]
+            change = change if near else "Create {kind} {name} in namespace {namespace} as it is in {there}."
+        if near:
+            hints.append(say("; did you mean {near:or}?", **names))
+        elif here and not of_claim:
+            hints.append(say("; templates here: {here:some}", **names))
+    if written := _of_manifest(kind, name, elsewhere, snapshot):
+        names["written"], looks = written, ()
+        hints = [say("; the manifest has one of that name in namespace {written}", **names)]
+        change = "Write metadata.namespace: {namespace} into {kind} {name} of the manifest."
+    field_of_entry = say("spec.resourceClaims[{entry}].{field}", entry=claim_entry.entry, field=field)
     return Finding(
-        CLAIM_MISSING,
-        say("ResourceClaim {namespace}/{name} does not exist{hint}", hint=hint, **names),
-        (_named(pod, claim_entry, "resourceClaimName", name),),
-        Remedy(change),
+        CLAIM_MISSING if of_claim else TEMPLATE_MISSING,
+        say("{kind} {namespace}/{name} does not exist{hint}", hint=Joined(tuple(hints), ""), **names),
+        (Evidence(subject("Pod", pod), field_of_entry, name),),
+        Remedy(say(change, **names), commands=looks),
         object=name,
     )
 
@@ -135,77 +160,12 @@ def _of_manifest(kind: str, name: str, namespaces: Iterable[str], snapshot: Snap
     return next((space for space, there in made if there is None or not there.metadata.uid), "")
 
 
-def _written_elsewhere(kind: str, name: str, namespace: str, written: str) -> tuple[Phrase, Phrase]:
-    """What to say of an object that the manifest has in another namespace, and its fix."""
-    hint = say("; the manifest has one of that name in namespace {written}", written=written)
-    text = "Write metadata.namespace: {namespace} into {kind} {name} of the manifest."
-    return hint, say(text, namespace=namespace, kind=kind, name=name)
-
-
-def _template(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot, *, exists: bool) -> Finding:
-    namespace, name = pod.metadata.namespace, claim_entry.template
-    here = sorted(other for space, other in snapshot.templates if space == namespace)
-    near = nearest(name, [other for space, other in snapshot.templates if space == namespace])
-    elsewhere = sorted(space for space, other in snapshot.templates if other == name)
-    names = {
-        "namespace": namespace,
-        "name": name,
-        "near": near,
-        "elsewhere": elsewhere,
-        "where": _where(pod, exists=exists),
-    }
-    hint: list[Phrase] = []
-    looks: tuple[CommandLine, ...] = ()
-    change = say("Create ResourceClaimTemplate {name} in namespace {namespace}; the claim follows.", **names)
-    if here:
-        text = (
-            "Create ResourceClaimTemplate {name} in namespace {namespace}, or correct the name in {where}: there "
-            "{count:is|are} {here:some 3}. The claim follows."
-        )
-        change = say(text, count=len(here), here=here, **names)
-    if near:
-        change = say(
-            "Write resourceClaimTemplateName: {first} in {where}. Or: create ResourceClaimTemplate {name} in namespace "
-            "{namespace}; the claim is created after that.",
-            first=near[0],
-            **names,
-        )
-    if (namespace, name) in snapshot.claims:
-        hint = [say("; {name} is a ResourceClaim: use resourceClaimName", **names)]
-        change = say("Write resourceClaimName: {name} instead of resourceClaimTemplateName in {where}.", **names)
-    else:
-        if elsewhere:
-            hint.append(say("; one of that name is in namespace {elsewhere}", **names))
-            looks = (kubectl("get", kind="resourceclaimtemplate", name=name, namespace=elsewhere[0], more=_YAML),)
-            text = "Create ResourceClaimTemplate {name} in namespace {namespace} as it is in {first}."
-            change = change if near else say(text, first=elsewhere[0], **names)
-        if near:
-            hint.append(say("; did you mean {near:or}?", **names))
-        elif here:
-            hint.append(say("; templates here: {here:some}", here=here))
-    if written := _of_manifest("ResourceClaimTemplate", name, elsewhere, snapshot):
-        first, change = _written_elsewhere("ResourceClaimTemplate", name, namespace, written)
-        hint, looks = [first], ()
-    return Finding(
-        TEMPLATE_MISSING,
-        say("ResourceClaimTemplate {namespace}/{name} does not exist{hint}", hint=Joined(tuple(hint), ""), **names),
-        (_named(pod, claim_entry, "resourceClaimTemplateName", name),),
-        Remedy(change, commands=looks),
-        object=name,
-    )
-
-
 def _where(pod: Pod, *, exists: bool) -> Words:
     if not exists:
         return "the manifest"
     from kubectl_dra.explain.place_to_edit import place_to_edit
 
     return place_to_edit(pod, "resourceClaims") if owner_of(pod) is not None else "a new pod"
-
-
-def _named(pod: Pod, claim_entry: ClaimEntry, field: str, name: str) -> Evidence:
-    path = say("spec.resourceClaims[{entry}].{field}", entry=claim_entry.entry, field=field)
-    return Evidence(subject("Pod", pod), path, name)
 
 
 # Two entries of the pod refer to the same claim.
@@ -245,11 +205,7 @@ def _not_owned(context: QuestionContext) -> Iterator[Finding]:
             CLAIM_NOT_OWNED,
             say("ResourceClaim {claim} belongs to another pod of that name", claim=claim.key),
             (
-                Evidence(
-                    subject("ResourceClaim", claim),
-                    "metadata.ownerReferences[controller].uid",
-                    uid,
-                ),
+                Evidence(subject("ResourceClaim", claim), "metadata.ownerReferences[controller].uid", uid),
                 Evidence(subject("Pod", pod), "metadata.uid", pod.metadata.uid),
             ),
             Remedy(
@@ -278,9 +234,6 @@ def _nobody(analysis: Analysis) -> Iterator[Finding]:
         (Evidence(say("Pods in {namespace}", **names), "spec.resourceClaims", say("none names {name}", **names)),),
         claim=claim.key,
     )
-
-
-# A request names a DeviceClass that does not exist.
 
 
 # A claim is being deleted and will never be allocated again.
@@ -357,7 +310,7 @@ def _remedy(listed: Consumers, users: Sequence[Phrase], snapshot: Snapshot) -> R
             "and why it has not."
         )
         meta = claim.metadata
-        look = kubectl("get", kind="resourceclaim", name=meta.name, namespace=meta.namespace, more=_YAML)
+        look = as_written("resourceclaim", meta.name, meta.namespace)
         return Remedy(say(text, **words), commands=(look,))
     if not users:
         return None
@@ -392,11 +345,7 @@ def _full(context: QuestionContext) -> Iterator[Finding]:
         count = len(claim.reserved_for)
         if count >= MAX_CONSUMERS and not relation_of(claim, pod).listed:
             text = "claim {claim} has {count} consumers, and no claim can have more"
-            facts = Evidence(
-                subject("ResourceClaim", claim),
-                "status.reservedFor",
-                say("{count} entries", count=count),
-            )
+            facts = Evidence(subject("ResourceClaim", claim), "status.reservedFor", say("{count} entries", count=count))
             yield Finding(TOO_MANY_CONSUMERS, say(text, claim=claim.key, count=count), (facts,), claim=claim.key)
 
 

@@ -18,14 +18,8 @@ from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
 from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.holders import ClaimHolder, HolderState, consumers_named
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, say, subject
-from kubectl_dra.explain.remedies.freeing_claims import (
-    Free,
-    InTheWay,
-    first_enough,
-    in_the_way,
-    sets_of_holders,
-)
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, say, subject, the_node
+from kubectl_dra.explain.remedies.freeing_claims import Free, InTheWay, first_enough, in_the_way, sets_of_holders
 from kubectl_dra.explain.remedies.proof import Proof
 
 # No single node has enough devices for a request.
@@ -33,18 +27,9 @@ from kubectl_dra.explain.remedies.proof import Proof
 TOO_FEW = CauseKind(code="too-few-on-one-node", family=Family.DEVICES)
 
 
-def counted_lower(blocked: Blocked, best: int) -> Remedy | None:
-    """Request fewer devices, up to ``best``; None if that does not help (enough)."""
-    lower = blocked.lower_count(best)
-    if lower is None:
-        return None
-    change, proof = lower
-    return Remedy(say("{what:capital}.", what=change.what), proof, offers=(change,))
-
-
 def _too_few(blocked: Blocked) -> Iterator[Finding]:
     best = blocked.most_on_one_node
-    remedy = counted_lower(blocked, best)
+    remedy = blocked.lower_count(best)
     in_shares = _in_shares(blocked) if best else None
     if in_shares is not None:
         text = "Write {count} requests of count 1: they may share a device, which one request takes once."
@@ -58,7 +43,7 @@ def _too_few(blocked: Blocked) -> Iterator[Finding]:
             best=best,
         ),
         tuple(
-            Evidence(Subject("node", ObjectName("Node", name)), "devices of this kind", len(blocked.view.on_node(name)))
+            Evidence(the_node(name), "devices of this kind", len(blocked.view.on_node(name)))
             for name in blocked.nodes[:MAX_EVIDENCE]
         ),
         remedy,
@@ -176,7 +161,9 @@ def _by(blocked: Blocked, holders: Sequence[ClaimHolder]) -> tuple[Words, Words]
 def _summary(blocked: Blocked, holders: Sequence[ClaimHolder]) -> Phrase:
     several, one = _by(blocked, holders)
     if blocked.left:
-        best, lost, remaining = _best_node(blocked)
+        position = blocked.funnel.stages.index(blocked.stage)
+        best = max(blocked.nodes, key=lambda name: blocked.funnel.left_on(name, position))
+        lost, _, remaining = blocked.funnel.lost_on([best], position)
         claims = {claim.key: claim for item in lost for claim in blocked.analysis.holders.claims(item.id)}
         # A pod may hold several claims.
         held = [*dict.fromkeys(blocked.analysis.holders.users(claim) for claim in claims.values())]
@@ -240,14 +227,6 @@ def _ending(blocked: Blocked, holder: ClaimHolder) -> Ending | None:
         return None
     endings = [ending_of(pod, blocked.analysis.snapshot) for pod in holder.pods if pod.metadata.deletion_timestamp]
     return next((ending for ending in endings if ending.until is not None), endings[0])
-
-
-def _best_node(blocked: Blocked) -> tuple[str, Sequence[PublishedDevice], int]:
-    """The node with the most devices left, those that it loses at the stage, and how many are left."""
-    position = blocked.funnel.stages.index(blocked.stage)
-    best = max(blocked.nodes, key=lambda name: blocked.funnel.left_on(name, position))
-    lost, _, remaining = blocked.funnel.lost_on([best], position)
-    return best, lost, remaining
 
 
 class Stuck(NamedTuple):

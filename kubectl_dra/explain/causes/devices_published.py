@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import OPTIONAL_OPERATIONS, Node
 from kubectl_dra.cluster.workload_pods import made_by
+from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.node_filters import FEATURES, kind_on
 from kubectl_dra.explain.causes.registry import Finder, When
-from kubectl_dra.explain.clock import UnderWay, under_way
+from kubectl_dra.explain.clock import UnderWay, all_under_way
 from kubectl_dra.explain.devices.device_state import Unpublished, unpublished
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
@@ -19,9 +21,10 @@ from kubectl_dra.explain.funnel.device_view import DeviceView
 from kubectl_dra.explain.funnel.request_funnel import BINDING, PARTITIONS
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff, counted
-from kubectl_dra.explain.phrase import ObjectName, Subject, Words, nodes_named, say, subject
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_name, named, nodes_named, say, subject
 from kubectl_dra.explain.remedies import node_rules
 from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME
+from kubectl_dra.text import nearest
 
 NO_SLICES = CauseKind(code="driver-publishes-nothing", family=Family.POOLS, look=Look.DAEMON_SETS)
 
@@ -57,13 +60,8 @@ def _published(blocked: Blocked) -> Iterator[Finding]:
 
 def _booting(blocked: Blocked) -> UnderWay | None:
     """The wait for drivers where every node has just been made, so that none can have published; else None."""
-    created = [node.metadata.creation_timestamp for node in blocked.view.nodes]
-    waits = [under_way("the driver", at, blocked.analysis.snapshot) for at in created]
-    return None if None in waits or not waits else max((wait for wait in waits if wait is not None), key=_seconds)
-
-
-def _seconds(waiting: UnderWay) -> int:
-    return waiting.seconds
+    created = (("the driver", node.metadata.creation_timestamp) for node in blocked.view.nodes)
+    return all_under_way(created, blocked.analysis.snapshot)
 
 
 def _was_there(blocked: Blocked, driver: str) -> list[Unpublished]:
@@ -86,11 +84,7 @@ def _away(lost: Sequence[Unpublished], evidence: Sequence[Evidence]) -> Finding:
         text += " on {nodes:some}"
         change = change.replace("{driver},", "{driver} on {nodes:some},", 1)
     held = [
-        Evidence(
-            subject("ResourceClaim", claim),
-            "status.allocation",
-            say("{devices:some 3}", devices=claim.devices),
-        )
+        Evidence(subject("ResourceClaim", claim), "status.allocation", say("{devices:some 3}", devices=claim.devices))
         for group in lost
         for claim in group.claims[:3]
         if claim.allocation is not None
@@ -119,9 +113,7 @@ def of_class(blocked: Blocked) -> Finding | None:
             NO_SLICES,
             say(text, driver=driver, name=device_class.name, drivers=sorted(drivers)),
             (
-                Evidence(
-                    Subject("DeviceClass", ObjectName("DeviceClass", device_class.name)), "spec.selectors", selector
-                ),
+                Evidence(by_name("DeviceClass", device_class.name), "spec.selectors", selector),
                 Evidence("ResourceSlices", say("with spec.driver {driver}", driver=driver), 0),
                 *empty_slices(blocked.view, driver),
                 *_device_plugins(blocked.view, driver),
@@ -147,7 +139,7 @@ def empty_slices(view: DeviceView, driver: str = "") -> Iterator[Evidence]:
     for slice_ in view.cycle.index.slices:
         if not slice_.devices and not slice_.shared_counters and driver in ("", slice_.driver):
             where = say("none, for {scope}", scope=str(slice_.scope))
-            yield Evidence(Subject("ResourceSlice", ObjectName("ResourceSlice", slice_.name)), "spec.devices", where)
+            yield Evidence(by_name("ResourceSlice", slice_.name), "spec.devices", where)
 
 
 def _device_plugins(view: DeviceView, driver: str) -> Iterator[Evidence]:
@@ -168,9 +160,9 @@ def _device_plugins(view: DeviceView, driver: str) -> Iterator[Evidence]:
 NEEDS_FEATURE = CauseKind(code="device-needs-feature", family=Family.POOLS, look=Look.SLICES)
 
 
-def finding(blocked: Blocked, gate: str, **features: bool) -> Finding:
-    """Devices are skipped because a gate is off. ``features`` are those of the allocator."""
-    proof = blocked.what_if.with_features(replace(blocked.view.cycle.features, **features)).proof()
+def needs_feature(blocked: Blocked, gate: str) -> Finding:
+    """Devices are skipped because a gate is off."""
+    proof = blocked.what_if.with_features(replace(blocked.view.cycle.features, **_FEATURES[gate])).proof()
     text = "{lost:device} for {where} {lost:is|are} skipped: the feature {gate} is off"
     return Finding(
         NEEDS_FEATURE,
@@ -180,15 +172,10 @@ def finding(blocked: Blocked, gate: str, **features: bool) -> Finding:
     )
 
 
-def of_reason(blocked: Blocked, off: FeatureOff) -> Finding:
-    """Devices are skipped because of the gate that a reason names."""
-    return finding(blocked, off.gate, **_FEATURES[off.gate])
-
-
 def _operations(blocked: Blocked) -> Iterator[Finding]:
     off = blocked.reason
     if isinstance(off, FeatureOff):
-        yield of_reason(blocked, off)
+        yield needs_feature(blocked, off.gate)
         return
     text = "{lost:device} for {where} {lost:is|are} refused: {reason}"
     fix = "Run a kubelet of 1.37 or later there with the feature gate {gate}, or publish without skipNodeOperations."
@@ -201,11 +188,12 @@ def _operations(blocked: Blocked) -> Iterator[Finding]:
 
 
 def _binding(blocked: Blocked) -> Iterator[Finding]:
-    yield finding(blocked, BINDING, binding_conditions=True)
+    yield needs_feature(blocked, BINDING)
 
 
 _ALPHA = {"experimental": True, "stable": False, "any_pool_order": False}
 _FEATURES = {
+    BINDING: {"binding_conditions": True},
     PARTITIONS: {"partitionable_devices": True},
     GROUPS_GATE: {"compatibility_groups": True, "ignores_groups": False, **_ALPHA},
     OPTIONAL_OPERATIONS: {"node_operations": True, **_ALPHA},
@@ -222,7 +210,7 @@ OLD_SLICES = CauseKind(code="slice-form-outdated", family=Family.RELEASE, fixed_
 def _node(blocked: Blocked) -> Iterator[Finding]:
     reasons = counted(blocked.reasons)[:MAX_REASONS]
     if reasons and isinstance(off := reasons[0][0], FeatureOff):
-        yield of_reason(blocked, off)
+        yield needs_feature(blocked, off.gate)
     elif all(item.slice.shared_counters for item in blocked.lost):
         yield _old_form(blocked)
     else:
@@ -321,10 +309,59 @@ def _old_form(blocked: Blocked) -> Finding:
         OLD_SLICES,
         say(text, lost=len(blocked.lost), where=blocked.where),
         tuple(
-            Evidence(Subject("ResourceSlice", ObjectName("ResourceSlice", name)), "spec", "devices and sharedCounters")
+            Evidence(by_name("ResourceSlice", name), "spec", "devices and sharedCounters")
             for name in names[:MAX_EVIDENCE]
         ),
     )
+
+
+# A DeviceClass that a request names and that does not exist.
+
+CLASS_MISSING = CauseKind(code="class-missing", family=Family.REQUEST, look=Look.CLASSES)
+
+
+def _class_missing(analysis: Analysis) -> Iterator[Finding]:
+    if analysis.snapshot.missing("DeviceClass"):
+        return
+    for claim in analysis.claims:
+        for request in claim.requests:
+            for spec in request.alternatives():
+                if spec.device_class and spec.device_class not in analysis.view.cycle.classes:
+                    yield _class_not_there(analysis, claim, request.result_name(spec), spec.device_class)
+
+
+def _class_not_there(analysis: Analysis, claim: ResourceClaim, name: str, wanted: str) -> Finding:
+    known = list(analysis.view.cycle.classes)
+    near = nearest(wanted, known)
+    hint = (
+        say("; did you mean {near:or}?", near=near)
+        if near
+        else say("; classes here: {known:some 6 else none}", known=sorted(known))
+    )
+    field = say('request "{name}" deviceClassName', name=name)
+    evidence: tuple[Evidence, ...] = (Evidence(Subject("claim", named("ResourceClaim", claim)), field, wanted),)
+    from kubectl_dra.explain.remedies.candidates import turn_on
+
+    off = turn_on(wanted, analysis.snapshot.nodes.values(), analysis.view.drivers())
+    remedy = None
+    if near:
+        remedy = Remedy(say(_correct(analysis, claim), near=near, first=near[0], wanted=wanted))
+    elif off is not None:
+        evidence = (*off.evidence, *evidence)
+        remedy = Remedy(say("{fix} The chart brings the class.", fix=off.fix))
+        if off.nodes:
+            hint = say(", although nodes {nodes:some} have GPUs", nodes=nodes_named(off.nodes))
+    summary = say("DeviceClass {wanted} does not exist{hint}", wanted=wanted, hint=hint)
+    return Finding(CLASS_MISSING, summary, evidence, remedy, claim=claim.key, request=name)
+
+
+def _correct(analysis: Analysis, claim: ResourceClaim) -> str:
+    """Where to write another class: claims and templates cannot be changed."""
+    from_template = any(claim_entry.template and claim_entry.claim is claim for claim_entry in analysis.question.claims)
+    where = "a new template, and name that template in the pod" if from_template else "a new claim"
+    if not analysis.question.exists:
+        where = "the manifest"
+    return f"Write deviceClassName: {{first}} in {where}, or install the driver that brings {{wanted}}."
 
 
 FINDERS = (
@@ -332,4 +369,5 @@ FINDERS = (
     Finder(When.STAGE, _binding, of=StageName.BINDING),
     Finder(When.STAGE, _operations, of=StageName.OPERATIONS),
     Finder(When.STAGE, _node, of=StageName.NODE),
+    Finder(When.SCENE, _class_missing, 50),
 )

@@ -13,8 +13,7 @@ from kubectl_dra.drivers.daemons import failing_replicas
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
-from kubectl_dra.explain.causes.class_missing import CLASS_MISSING
-from kubectl_dra.explain.causes.devices_published import NO_SLICES, NOT_FOR_NODE
+from kubectl_dra.explain.causes.devices_published import CLASS_MISSING, NO_SLICES, NOT_FOR_NODE
 from kubectl_dra.explain.causes.node_filters import NO_NODE
 from kubectl_dra.explain.causes.scale_up import NEW_NODE_SILENT, NO_SCALE_UP, NODE_COMING
 from kubectl_dra.explain.causes.selectors import CLASS_MATCHES_NOTHING, SELECTOR_MATCHES_NOTHING
@@ -71,17 +70,15 @@ def _with_operator(analysis: Analysis, findings: Sequence[Finding]) -> list[Find
             for driver in sorted(analysis.wanted_drivers):
                 if (broken := not_ready(driver, analysis.snapshot)) is not None:
                     kind, policy = broken
-                    said = say("{state}{why}", state=policy.status.state, why=_why(words_of(policy)))
+                    words = words_of(policy)
+                    why = say(": {said}", said=words) if words else ""
+                    said = say("{state}{why}", state=policy.status.state, why=why)
                     name = ObjectName(kind, policy.metadata.name)
                     fact = Evidence(Subject(kind.partition(".")[0], name), "status.state", said)
                     finding = replace(finding, evidence=(fact, *finding.evidence))
                     break
         out.append(finding)
     return out
-
-
-def _why(said: str) -> Words:
-    return say(": {said}", said=said) if said else ""
 
 
 def _with_broken(analysis: Analysis, findings: Sequence[Finding]) -> list[Finding]:
@@ -221,6 +218,7 @@ def _finding(
 
 def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
     """What to do, as the end of a sentence and more."""
+    from kubectl_dra.data.drivers import catalogue
     from kubectl_dra.data.messages import understood
 
     said = [row.pod.last.message if row.pod and row.pod.last else "", row.pod.waiting[1] if row.pod else ""]
@@ -230,7 +228,8 @@ def _how(row: NodeDriver, analysis: Analysis, *, missing: bool) -> Words:
         return say(". {means} {do}", means=known.means, do=known.do)
     if (defect := _defect(row, analysis)) is not None:
         return defect
-    if row.pod is not None and row.pod.init and (waits := _waits(row.driver)):
+    waits = next((look.waits for look in catalogue().looks if look.driver == row.driver), "")
+    if row.pod is not None and row.pod.init and waits:
         return say(". {waits}.", waits=waits)
     if row.state is DriverState.SILENT and not row.usual and (writes := _outdated(row, analysis)):
         lead = ": neither its class nor its slices are there, and its release" if missing else ": its release"
@@ -292,12 +291,6 @@ def _defect(row: NodeDriver, analysis: Analysis) -> Words | None:
             known = known_defect(issue_url(defect.known), defect.fixed)
             return say(": its log says whether it is {defect}: {means}.", defect=known, means=defect.means)
     return None
-
-
-def _waits(driver: str) -> str:
-    from kubectl_dra.data.drivers import catalogue
-
-    return next((look.waits for look in catalogue().looks if look.driver == driver), "")
 
 
 def _facts(row: NodeDriver) -> Iterator[Evidence]:

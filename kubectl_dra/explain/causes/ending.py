@@ -22,10 +22,10 @@ from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.causes.terminating import DELETING, deletion, devices_of, ending_of, kept_by_finalizers
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import (
-    ObjectName,
     Phrase,
     Subject,
     Words,
+    by_name,
     known_defect,
     nodes_named,
     say,
@@ -59,7 +59,10 @@ def _ended(context: QuestionContext) -> Iterator[Finding]:
     elif pod.finished:
         yield _finished(pod, context.question.existing_claims)
     elif pod.metadata.deletion_timestamp and not pod.node_name:
-        yield _deleting(pod)
+        summary = say("{pod} is being deleted, so the scheduler skips it", pod="the pod")
+        away = Remedy("Create a new pod: this one goes away.")
+        remedy = kept_by_finalizers(pod) if pod.metadata.finalizers else away
+        yield Finding(DELETING, summary, tuple(deletion(pod)), remedy)
 
 
 def _finished(pod: Pod, claims: Sequence[ResourceClaim]) -> Finding:
@@ -84,12 +87,6 @@ def _finished(pod: Pod, claims: Sequence[ResourceClaim]) -> Finding:
         summary = say(text, pod="the pod", phase=pod.phase, names=names)
         return Finding(FINISHED, summary, tuple(facts), kept_by_finalizers(pod))
     return Finding(FINISHED, summary, tuple(facts), Remedy(change))
-
-
-def _deleting(pod: Pod) -> Finding:
-    summary = say("{pod} is being deleted, so the scheduler skips it", pod="the pod")
-    remedy = kept_by_finalizers(pod) if pod.metadata.finalizers else Remedy("Create a new pod: this one goes away.")
-    return Finding(DELETING, summary, tuple(deletion(pod)), remedy)
 
 
 def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding:
@@ -137,7 +134,7 @@ def _spread(rule: str, snapshot: Snapshot) -> Evidence | None:
     selected, total = _selected(rule, snapshot)
     if selected < total:
         return None
-    own = Subject("DeviceTaintRule", ObjectName("DeviceTaintRule", rule))
+    own = by_name("DeviceTaintRule", rule)
     return Evidence(own, "spec.deviceSelector", say("selects every device of the cluster ({total:,})", total=total))
 
 

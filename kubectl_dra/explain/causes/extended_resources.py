@@ -15,7 +15,8 @@ from kubectl_dra.allocation.extended_resources import (
     eligible_name,
     resources_of,
 )
-from kubectl_dra.api.claims import Request, ResourceClaim
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.analysis import Analysis
@@ -24,7 +25,7 @@ from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.node_reasons import ResourceShort
 from kubectl_dra.explain.outcomes import choice
-from kubectl_dra.explain.phrase import ObjectName, Subject, say, subject
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_name, say, subject, the_node
 from kubectl_dra.text import edit_distance, nearest
 
 STALE_CLAIM = CauseKind(code="extended-resource-claim-stale", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES)
@@ -41,20 +42,14 @@ def _left_over(analysis: Analysis) -> Iterator[Finding]:
             continue
         own = subject("ResourceClaim", claim)
         text = "claim {claim}, made by the scheduler for extended resources of the pod, is of an earlier attempt"
-        yield Finding(
-            STALE_CLAIM,
-            say(text, claim=claim.key),
-            (
-                Evidence(own, say("annotation {name}", name=MADE_FOR_EXTENDED), "true"),
-                Evidence(own, "status.allocation", "set" if claim.allocation is not None else "not set"),
-                Evidence(subject("Pod", pod), "spec.nodeName", "not set"),
-            ),
-            Remedy(
-                STALE_CLAIM.fix,
-                commands=(deleting("resourceclaim", claim.metadata.name, claim.metadata.namespace),),
-            ),
-            claim=claim.key,
+        facts = (
+            Evidence(own, say("annotation {name}", name=MADE_FOR_EXTENDED), "true"),
+            Evidence(own, "status.allocation", "set" if claim.allocation is not None else "not set"),
+            Evidence(subject("Pod", pod), "spec.nodeName", "not set"),
         )
+        delete = deleting("resourceclaim", claim.metadata.name, claim.metadata.namespace)
+        remedy = Remedy(STALE_CLAIM.fix, commands=(delete,))
+        yield Finding(STALE_CLAIM, say(text, claim=claim.key), facts, remedy, claim=claim.key)
 
 
 # Another class of the same extended resource would serve the pod, but is not used.
@@ -77,19 +72,13 @@ def _two_classes(analysis: Analysis) -> Iterator[Finding]:
                 "DeviceClasses {winner} and {other} both offer {resource}; {winner} serves it, but has too few "
                 "devices, and {other} is not asked"
             )
-            yield Finding(
-                TWO_CLASSES,
-                say(text, **names),
-                tuple(
-                    Evidence(
-                        Subject("DeviceClass", ObjectName("DeviceClass", device_class.name)),
-                        "metadata.creationTimestamp",
-                        device_class.metadata.creation_timestamp or "not set",
-                    )
-                    for device_class in (winner, other)
-                ),
-                Remedy(say("Remove extendedResourceName {resource} from DeviceClass {winner}.", **names), proof),
+            field = "metadata.creationTimestamp"
+            facts = tuple(
+                Evidence(by_name("DeviceClass", known.name), field, known.metadata.creation_timestamp or "not set")
+                for known in (winner, other)
             )
+            change = say("Remove extendedResourceName {resource} from DeviceClass {winner}.", **names)
+            yield Finding(TWO_CLASSES, say(text, **names), facts, Remedy(change, proof))
             return
 
 
@@ -97,14 +86,13 @@ def _of_class(claim: ResourceClaim, old: str, new: str) -> ResourceClaim:
     """The claim for extended resources with one class replaced; other claims unchanged."""
     if claim.metadata.name != CLAIM_NAME:
         return claim
-    return replace(claim, requests=tuple(_request_of(request, old, new) for request in claim.requests))
-
-
-def _request_of(request: Request, old: str, new: str) -> Request:
-    spec = request.exactly
-    if spec is None or spec.device_class != old:
-        return request
-    return replace(request, exactly=replace(spec, device_class=new))
+    requests = [
+        replace(request, exactly=replace(request.exactly, device_class=new))
+        if request.exactly is not None and request.exactly.device_class == old
+        else request
+        for request in claim.requests
+    ]
+    return replace(claim, requests=tuple(requests))
 
 
 # Nothing serves an extended resource of the pod: neither a device plugin nor an eligible class.
@@ -124,53 +112,39 @@ def _unserved(analysis: Analysis) -> Iterator[Finding]:
         return
     if analysis.snapshot.missing("DeviceClass"):
         return
-    classes = analysis.view.cycle.classes
+    classes, release = analysis.view.cycle.classes, str(analysis.scheduler.release)
     backed = class_by_resource(classes)
     for resource in resources_of(pod):
-        if any(amount_of(node.allocatable.get(resource)) for node in nodes):
+        if _offering(resource, analysis.snapshot):
             continue
         device_class = backed.get(resource)
         field = say("status.allocatable {resource}", resource=resource)
         nowhere = Evidence(say("{count:node}", count=len(nodes)), field, "none")
         if device_class is None:
             names = sorted((known.name, known.extended_resource_name or "not set") for known in classes.values())
-            listed = [
-                say("{name} ({resource})", name=ObjectName("DeviceClass", name), resource=own) for name, own in names
-            ]
+            pair = "{name} ({resource})"
+            listed = [say(pair, name=ObjectName("DeviceClass", name), resource=own) for name, own in names]
             have = say("{listed:some else no DeviceClass}", listed=listed)
-            yield Finding(
-                UNBACKED,
-                say("no node offers {resource} by a device plugin, and no DeviceClass names it", resource=resource),
-                (nowhere, Evidence("DeviceClasses", "spec.extendedResourceName", have)),
-                _name_meant(resource, classes, backed),
-            )
+            text = "no node offers {resource} by a device plugin, and no DeviceClass names it"
+            facts = (nowhere, Evidence("DeviceClasses", "spec.extendedResourceName", have))
+            yield Finding(UNBACKED, say(text, resource=resource), facts, _name_meant(resource, classes, backed))
         elif not analysis.view.cycle.features.extended_resources:
-            yield Finding(
-                GATE_OFF,
-                say(
-                    "DeviceClass {name} offers {resource}, but the feature gate DRAExtendedResource is off (Kubernetes "
-                    "{release})",
-                    name=device_class.name,
-                    resource=resource,
-                    release=str(analysis.scheduler.release),
-                ),
-                (
-                    nowhere,
-                    Evidence(
-                        Subject("Kubernetes", str(analysis.scheduler.release)),
-                        "feature gate DRAExtendedResource",
-                        "off",
-                    ),
-                ),
-                Remedy(
-                    say(
-                        "Ask with a claim of class {name} instead of {resource}; kubectl dra migrate rewrites "
-                        "manifests so. Or turn the gate on in every component: it is on by default from 1.36.",
-                        name=device_class.name,
-                        resource=resource,
-                    )
-                ),
+            text = (
+                "DeviceClass {name} offers {resource}, but the feature gate DRAExtendedResource is off (Kubernetes "
+                "{release})"
             )
+            change = (
+                "Ask with a claim of class {name} instead of {resource}; kubectl dra migrate rewrites manifests so. Or "
+                "turn the gate on in every component: it is on by default from 1.36."
+            )
+            words = {"name": device_class.name, "resource": resource, "release": release}
+            off = Evidence(Subject("Kubernetes", release), "feature gate DRAExtendedResource", "off")
+            yield Finding(GATE_OFF, say(text, **words), (nowhere, off), Remedy(say(change, **words)))
+
+
+def _offering(resource: str, snapshot: Snapshot) -> list[str]:
+    """The nodes whose device plugin offers a resource."""
+    return [name for name, node in snapshot.nodes.items() if amount_of(node.allocatable.get(resource))]
 
 
 def _name_meant(resource: str, classes: Iterable[str], offered: Iterable[str]) -> Remedy | None:
@@ -194,20 +168,11 @@ def _not_eligible(analysis: Analysis) -> Iterator[Finding]:
         resource = device_class.extended_resource_name
         if resource not in requested or eligible_name(resource):
             continue
-        if any(amount_of(node.allocatable.get(resource)) for node in analysis.snapshot.nodes.values()):
+        if _offering(resource, analysis.snapshot):
             continue
         text = "DeviceClass {name} offers {resource}, but devices cannot serve a resource of that name"
-        yield Finding(
-            NOT_ELIGIBLE,
-            say(text, name=device_class.name, resource=resource),
-            (
-                Evidence(
-                    Subject("DeviceClass", ObjectName("DeviceClass", device_class.name)),
-                    "spec.extendedResourceName",
-                    resource,
-                ),
-            ),
-        )
+        fact = Evidence(by_name("DeviceClass", device_class.name), "spec.extendedResourceName", resource)
+        yield Finding(NOT_ELIGIBLE, say(text, name=device_class.name, resource=resource), (fact,))
 
 
 # Every node whose device plugin offers an extended resource has too little of it left.
@@ -221,8 +186,7 @@ def _exhausted(analysis: Analysis) -> Iterator[Finding]:
     if analysis.view.nodes or pod is None:
         return
     for resource in resources_of(pod):
-        nodes = analysis.snapshot.nodes.values()
-        offering = [node.name for node in nodes if amount_of(node.allocatable.get(resource))]
+        offering = _offering(resource, analysis.snapshot)
         reasons = {name: analysis.view.ineligible.get(name) for name in offering}
         short = {
             name: reason
@@ -231,28 +195,18 @@ def _exhausted(analysis: Analysis) -> Iterator[Finding]:
         }
         if not short or len(short) < len(offering):
             continue
-        where = say("each of the {count} nodes that offer it", count=len(short))
+        where: Words = say("each of the {count} nodes that offer it", count=len(short))
+        if len(short) == 1:
+            where = "the only node that offers it"
         text = "too little {resource} is left on {where} by device plugin: {first}"
-        first = next(iter(short.values()))
-        yield Finding(
-            PLUGIN_EXHAUSTED,
-            say(
-                text,
-                resource=resource,
-                where="the only node that offers it" if len(short) == 1 else where,
-                first=first.numbers,
-            ),
-            tuple(
-                Evidence(Subject("node", ObjectName("Node", name)), resource, reason)
-                for name, reason in list(short.items())[:MAX_NODES]
-            ),
-        )
+        summary = say(text, resource=resource, where=where, first=next(iter(short.values())).numbers)
+        facts = (Evidence(the_node(name), resource, reason) for name, reason in list(short.items())[:MAX_NODES])
+        yield Finding(PLUGIN_EXHAUSTED, summary, tuple(facts))
         return
 
 
 # A pod with a claim and an extended resource fits only where a device plugin serves the resource.
 
-_CLAIM_AND_DEVICE_PLUGIN_MAX_NODES = 6
 MIXED = CauseKind(
     code="claim-and-device-plugin", family=Family.EXTENDED, look=Look.RESOURCES_OF_CLASSES, never_binds=True
 )
@@ -285,19 +239,13 @@ def _mixed(analysis: Analysis) -> Iterator[Finding]:
             "{resources} by device plugin"
         )
     resources = sorted(extended.amounts)
-    yield Finding(
-        MIXED,
-        say(text, resources=resources, nodes=sorted(never)),
-        tuple(
-            Evidence(
-                Subject("node", ObjectName("Node", name)),
-                say("status.allocatable {resource}", resource=resource),
-                str(analysis.view.node_by_name[name].allocatable.get(resource)),
-            )
-            for name in sorted(never)[:_CLAIM_AND_DEVICE_PLUGIN_MAX_NODES]
-            for resource in resources
-        ),
-    )
+    facts = []
+    for name in sorted(never)[:MAX_NODES]:
+        amounts = analysis.view.node_by_name[name].allocatable
+        for resource in resources:
+            field = say("status.allocatable {resource}", resource=resource)
+            facts.append(Evidence(the_node(name), field, str(amounts.get(resource))))
+    yield Finding(MIXED, say(text, resources=resources, nodes=sorted(never)), tuple(facts))
 
 
 FINDERS = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kubectl_dra.api.kueue import ClusterQueue, KueueWorkload
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import NOT_SERVED, Snapshot
-from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
+from kubectl_dra.command import CommandEffect, as_written, deleting, kubectl
 from kubectl_dra.data.messages import Speaker, understood
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes.kueue_evidence import (
@@ -45,13 +45,7 @@ from kubectl_dra.neighbours.kueue import (
     workload_of,
 )
 from kubectl_dra.neighbours.kueue_controller import KueueController, claim_gate, controller, refusals, taken_shapes
-from kubectl_dra.neighbours.kueue_quota import (
-    FlavorQuota,
-    MappedClass,
-    flavor_quotas,
-    mapped_classes,
-    short,
-)
+from kubectl_dra.neighbours.kueue_quota import FlavorQuota, MappedClass, flavor_quotas, mapped_classes, short
 
 if TYPE_CHECKING:
     from kubectl_dra.data.messages import Understood
@@ -115,7 +109,6 @@ def _refused_ahead(pod: Pod, snapshot: Snapshot) -> Iterator[Finding]:
 
 def _mending(said: str) -> Remedy:
     """What to do before Kueue refuses something."""
-
     return Remedy(_advice(understood(said, _SAYS), REJECTED))
 
 
@@ -142,11 +135,17 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
         *(of_kueue(snapshot) if held_back and has_claims(workload) else ()),
         *(unread(workload, queue, snapshot) if held_back else ()),
     )
-    names = {"workload": workload.metadata.name, "said": state.said or state.reason}
+    meta = workload.metadata
+    names = {"workload": meta.name, "said": state.said or state.reason}
     if state.standing is KueueStanding.DEACTIVATED:
         text = "Kueue has deactivated Workload {workload}, so that it is never queued again{why}"
         why = say(": {said}", said=state.said) if state.said else ""
-        return Finding(DEACTIVATED, say(text, **names, why=why), facts, _reactivating(workload, known))
+        patch = ("--type", "merge", "-p", '{"spec":{"active":true}}')
+        again = kubectl(
+            "patch", kind=_RESOURCE, name=meta.name, namespace=meta.namespace, more=patch, effect=CommandEffect.WRITES
+        )
+        remedy = Remedy(_advice(known, DEACTIVATED), commands=(again,))
+        return Finding(DEACTIVATED, say(text, **names, why=why), facts, remedy)
     if state.standing is KueueStanding.REJECTED and _RETRIED in state.said:
         text = "Kueue cannot count what Workload {workload} asks for, and tries again from time to time: {said}"
         return Finding(REJECTED, say(text, **names), facts, Remedy(_advice(known, REJECTED)))
@@ -184,7 +183,6 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
     waits = _waiting(workload, state, pod, snapshot)
     if state.standing is KueueStanding.WAITS and lacking:
         waits = say("{waits}; {lacking}" if state.said else "{waits}: {lacking}", waits=waits, lacking=lacking)
-    meta = workload.metadata
     anew = (deleting(_RESOURCE, meta.name, meta.namespace),) if state.standing is KueueStanding.EVICTING else ()
     return Finding(WAITS, waits, facts, Remedy(advice, commands=anew))
 
@@ -192,22 +190,21 @@ def of_workload(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapsho
 def _waiting(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: Snapshot) -> Phrase:
     """What the Workload waits for, which comes by itself."""
     name, requeue = workload.metadata.name, workload.status.requeue_state
+    since = say(" since {since}", since=state.since) if state.since else ""
+    said = say(": {said}", said=state.said) if state.said else ""
     if state.standing is KueueStanding.ADMITTED:
         text = "Workload {name} is admitted{when}, and Kueue has not removed the gate {gate} yet"
         if not pod.scheduling_gates:
             text = "Workload {name} is admitted{when}, and Kueue has not let its job go on yet"
-        when = say(" since {since}", since=state.since) if state.since else ""
-        return say(text, name=name, when=when, gate=decider(pod).value)
+        return say(text, name=name, when=since, gate=decider(pod).value)
     if state.standing is KueueStanding.EVICTING:
         text = "Kueue evicts Workload {name}{when} ({reason}: {said}), and its quota is not free yet"
-        when = say(" since {since}", since=state.since) if state.since else ""
-        return say(text, name=name, when=when, reason=state.reason, said=state.said)
+        return say(text, name=name, when=since, reason=state.reason, said=state.said)
     if state.standing is KueueStanding.CHECKS:
         open_ = open_checks(workload)
-        since = say(" since {since}", since=state.since) if state.since else ""
         if not open_:
             text = "Workload {name} has its quota{since}, and is not admitted yet{said}"
-            return say(text, name=name, since=since, said=say(": {said}", said=state.said) if state.said else "")
+            return say(text, name=name, since=since, said=said)
         text = "Workload {name} has its quota, and waits for admission {count:check|checks} {checks:some}{since}{which}"
         request = request_of(pod, snapshot)
         which = say(": {state}", state=of_request(state_of_request(request))) if request is not None else ""
@@ -223,8 +220,6 @@ def _waiting(workload: KueueWorkload, state: WorkloadState, pod: Pod, snapshot: 
         text = "Kueue took the quota of Workload {name} back{again} ({reason}: {said}), and queues it again{then}"
         return say(text, name=name, again=again, reason=state.reason, said=state.said, then=then)
     text = "Workload {name} is in LocalQueue {queue}{since}, and has no quota yet{said}"
-    since = say(" since {since}", since=state.since) if state.since else ""
-    said = say(": {said}", said=state.said) if state.said else ""
     return say(text, name=name, queue=queue_name(pod, snapshot), since=since, said=said)
 
 
@@ -241,7 +236,6 @@ def _shut(queue: ShutQueue) -> Phrase:
 def _opening(queue: ShutQueue, pod: Pod) -> Remedy:
     """What lets Workloads pass again, and where to look."""
     local = queue.kind == LOCAL_QUEUE
-    space = pod.metadata.namespace if local else ""
     text = "Create or repair the objects that it names."
     if queue.stopped:
         text = "Ask who stopped it and why; it goes on when its spec.stopPolicy is None."
@@ -250,21 +244,12 @@ def _opening(queue: ShutQueue, pod: Pod) -> Remedy:
         show = kubectl("get", "localqueues.kueue.x-k8s.io", namespace=pod.metadata.namespace)
         return Remedy(text, commands=(show,))
     resource = "localqueues.kueue.x-k8s.io" if local else "clusterqueues.kueue.x-k8s.io"
-    return Remedy(
-        text, commands=(kubectl("get", kind=resource, name=queue.name, namespace=space, more=("-o", "yaml")),)
-    )
+    show = as_written(resource, queue.name, pod.metadata.namespace if local else "")
+    return Remedy(text, commands=(show,))
 
 
 def _advice(known: Understood | None, kind: CauseKind) -> Words:
     return known.do if known is not None else kind.fix
-
-
-def _reactivating(workload: KueueWorkload, known: Understood | None) -> Remedy:
-    patch = ("--type", "merge", "-p", '{"spec":{"active":true}}')
-    return Remedy(
-        _advice(known, DEACTIVATED),
-        commands=(_on(workload, "patch", *patch, effect=CommandEffect.WRITES),),
-    )
 
 
 def _anew(
@@ -300,11 +285,6 @@ def _anew(
         return Remedy(known.do, commands=(command,))
     next_one = refused[0] if refused else ""
     return Remedy(say(text, repair=_advice(known, REJECTED), refused=next_one), commands=(command,))
-
-
-def _on(workload: KueueWorkload, verb: str, *more: str, effect: CommandEffect = CommandEffect.READS) -> CommandLine:
-    meta = workload.metadata
-    return kubectl(verb, kind=_RESOURCE, name=meta.name, namespace=meta.namespace, more=more, effect=effect)
 
 
 def _lacking(quotas: Sequence[FlavorQuota], queue: ClusterQueue | None) -> Phrase | None:

@@ -8,7 +8,7 @@ from typing import Final
 from kubectl_dra.api.kueue import ClusterQueue, KueueCheckState, KueueWorkload
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.explain.diagnosis import Evidence
-from kubectl_dra.explain.phrase import Joined, ObjectName, Subject, Words, named, say, subject
+from kubectl_dra.explain.phrase import Joined, Subject, Words, by_name, named, say, subject
 from kubectl_dra.neighbours.kueue import CLUSTER_QUEUE, WORKLOAD
 from kubectl_dra.neighbours.kueue_controller import TakenShape, claim_gate, configuration, controller, settings_of
 from kubectl_dra.neighbours.kueue_quota import COHORT, FlavorQuota, MappedClass, short
@@ -85,19 +85,14 @@ def of_kueue(snapshot: Snapshot) -> Iterator[Evidence]:
     if gate is not None and gate.settings is not None:
         value = say("{gate}={on}", gate=gate.name, on=str(gate.on).lower())
         space, name = gate.settings
-        yield Evidence(Subject("ConfigMap", ObjectName("ConfigMap", name, space)), "featureGates", value)
+        yield Evidence(by_name("ConfigMap", name, space), "featureGates", value)
     if configuration(snapshot) is None and not snapshot.unread(("ConfigMap",)):
         space, name = settings_of(running)
         yield Evidence("Kueue's configuration", "read", say("no (there is no ConfigMap {key})", key=f"{space}/{name}"))
 
 
 def _amounts(quota: FlavorQuota) -> dict[str, str]:
-    return {
-        "held": str(quota.held),
-        "quota": str(quota.nominal),
-        "lent": str(quota.lent),
-        "free": str(quota.free),
-    }
+    return {"held": str(quota.held), "quota": str(quota.nominal), "lent": str(quota.lent), "free": str(quota.free)}
 
 
 def classes_mapped(
@@ -108,7 +103,7 @@ def classes_mapped(
     if known is None:
         return
     (space, name), _ = known
-    about = Subject("ConfigMap", ObjectName("ConfigMap", name, space))
+    about = by_name("ConfigMap", name, space)
     for mapped in classes:
         value = say("none names it")
         if mapped.resource:

@@ -1,4 +1,4 @@
-"""No node may run the pod, whatever its devices: what each filter of the scheduler refuses."""
+"""Nodes refuse the pod: what each filter of the scheduler looks at, and what devices take of a node."""
 
 from __future__ import annotations
 
@@ -9,15 +9,26 @@ from typing import Final
 from kubectl_dra.api.pods import owner_of
 from kubectl_dra.explain.analysis import NOT_ASKED, Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
+from kubectl_dra.explain.causes.claim_elsewhere import elsewhere
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Relation, Remedy
+from kubectl_dra.explain.holders import consumers_named
 from kubectl_dra.explain.node_reasons import KINDS as OBJECT_KINDS
-from kubectl_dra.explain.phrase import ObjectName, Words, say, subject
+from kubectl_dra.explain.node_reasons import ShortForDevices, reason_of
+from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, say, subject, the_node
 from kubectl_dra.explain.remedies import node_rules
 from kubectl_dra.scheduling.inter_pod_affinity import AntiAffinityBroken, ExistingAntiAffinityBroken, kept_apart_by
+from kubectl_dra.scheduling.node_resources_of_devices import (
+    DeviceGone,
+    InsufficientForDevices,
+    MappedClaimInUse,
+    NothingConsumed,
+    PodLimitExceeded,
+    PodRequestExceeded,
+)
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME, NoDomain
-from kubectl_dra.scheduling.reasons import PluginName
+from kubectl_dra.scheduling.reasons import PluginName, Reason
 from kubectl_dra.scheduling.volume_binding import ClassOfClaimMissing, NoDefaultClass
 from kubectl_dra.scheduling.volumes import ObjectNotFound
 from kubectl_dra.text import did_you_mean_or_known
@@ -82,45 +93,41 @@ def _refused(analysis: Analysis) -> Iterator[Finding]:
         summary = say("{count:node} refused: {reasons}", count=len(reasons), reasons=counted(groups))
         facts = (*evidence(groups), *_pods_apart(analysis.pod_outcome, reasons))
         yield Finding(
-            kind,
-            summary,
-            facts,
-            remedy_on(analysis.pod_outcome, reasons),
-            next=look_on(analysis.pod_outcome, reasons),
+            kind, summary, facts, remedy_on(analysis.pod_outcome, reasons), next=look_on(analysis.pod_outcome, reasons)
         )
+
+
+def _refusals(outcome: Outcome | None, nodes: Iterable[str]) -> Iterator[Reason]:
+    """Why filters refuse the pod on these nodes."""
+    refused = outcome.filtered if outcome is not None else {}
+    return (reason for name in nodes if name in refused for reason in refused[name].reasons)
 
 
 def remedy_on(outcome: Outcome | None, nodes: Iterable[str]) -> Remedy | None:
     """What ends the cause if an object, a label or a node is missing; None leaves the kind's general advice."""
-    for name in nodes:
-        rejection = outcome.filtered.get(name) if outcome is not None else None
-        for reason in rejection.reasons if rejection is not None else ():
-            if isinstance(reason, ObjectNotFound):
-                kind = OBJECT_KINDS.get(reason.resource, reason.resource)
-                return Remedy(say("Create {kind} {name}, or correct the name.", kind=kind, name=reason.name))
-            if isinstance(reason, ClassOfClaimMissing):
-                text = "Create StorageClass {name}, or correct the name: {hint}."
-                known = [each for _, each in outcome.state.others("StorageClass")] if outcome is not None else []
-                hint = did_you_mean_or_known(reason.storage_class, known) if known else "there is none yet"
-                return Remedy(say(text, name=reason.storage_class, hint=hint))
-            if isinstance(reason, NoDefaultClass):
-                return Remedy("Name a StorageClass in the claim, or make one the default.")
-            if isinstance(reason, NoDomain):
-                text = "Give nodes the label {key}, or spread by a label that they have (topologyKey)."
-                return Remedy(say(text, key=reason.key))
-            if isinstance(reason, AntiAffinityBroken) and reason.key == HOSTNAME:
-                return Remedy("Add a node, run fewer such pods, or correct the anti-affinity.", adds_node=True)
+    for reason in _refusals(outcome, nodes):
+        if isinstance(reason, ObjectNotFound):
+            kind = OBJECT_KINDS.get(reason.resource, reason.resource)
+            return Remedy(say("Create {kind} {name}, or correct the name.", kind=kind, name=reason.name))
+        if isinstance(reason, ClassOfClaimMissing):
+            text = "Create StorageClass {name}, or correct the name: {hint}."
+            known = [each for _, each in outcome.state.others("StorageClass")] if outcome is not None else []
+            hint = did_you_mean_or_known(reason.storage_class, known) if known else "there is none yet"
+            return Remedy(say(text, name=reason.storage_class, hint=hint))
+        if isinstance(reason, NoDefaultClass):
+            return Remedy("Name a StorageClass in the claim, or make one the default.")
+        if isinstance(reason, NoDomain):
+            text = "Give nodes the label {key}, or spread by a label that they have (topologyKey)."
+            return Remedy(say(text, key=reason.key))
+        if isinstance(reason, AntiAffinityBroken) and reason.key == HOSTNAME:
+            return Remedy("Add a node, run fewer such pods, or correct the anti-affinity.", adds_node=True)
     return None
 
 
 def look_on(outcome: Outcome | None, nodes: Iterable[str]) -> NextStep | None:
     """What shows the node label that a rule about pods goes by, where nodes lack it; None leaves the kind's own."""
-    for name in nodes:
-        rejection = outcome.filtered.get(name) if outcome is not None else None
-        for reason in rejection.reasons if rejection is not None else ():
-            if isinstance(reason, NoDomain):
-                return NextStep(Look.ONE_LABEL_OF_NODES, reason.key)
-    return None
+    keys = (reason.key for reason in _refusals(outcome, nodes) if isinstance(reason, NoDomain))
+    return next((NextStep(Look.ONE_LABEL_OF_NODES, key) for key in keys), None)
 
 
 _NAMED: Final = 3
@@ -129,20 +136,17 @@ _NAMED: Final = 3
 
 def _pods_apart(outcome: Outcome | None, nodes: Iterable[str]) -> Iterator[Evidence]:
     """The pods that a rule about pods keeps this one away from, a node each."""
-    for name in islice(nodes, _NAMED):
-        rejection = outcome.filtered.get(name) if outcome is not None else None
-        for reason in rejection.reasons if outcome is not None and rejection is not None else ():
-            if isinstance(reason, AntiAffinityBroken | ExistingAntiAffinityBroken):
-                assert outcome is not None
-                for other in islice(kept_apart_by(outcome.pod, reason, outcome.state), 1):
-                    owner = owner_of(other)
-                    of = say(" (of {owner})", owner=str(owner)) if owner is not None else ""
-                    # No cluster has a pod that was placed to see what fits.
-                    text, does = ("{node}{of}", "runs on")
-                    if other.only_placed:
-                        text, does = ("{node}{of}, placed before it", "would run on")
-                    words = say(text, node=ObjectName("Node", other.node_name), of=of)
-                    yield Evidence(subject("Pod", other), does, words, relation=Relation.DOES)
+    for reason in _refusals(outcome, islice(nodes, _NAMED)):
+        if outcome is not None and isinstance(reason, AntiAffinityBroken | ExistingAntiAffinityBroken):
+            for other in islice(kept_apart_by(outcome.pod, reason, outcome.state), 1):
+                owner = owner_of(other)
+                of = say(" (of {owner})", owner=str(owner)) if owner is not None else ""
+                # No cluster has a pod that was placed to see what fits.
+                text, does = ("{node}{of}", "runs on")
+                if other.only_placed:
+                    text, does = ("{node}{of}, placed before it", "would run on")
+                words = say(text, node=ObjectName("Node", other.node_name), of=of)
+                yield Evidence(subject("Pod", other), does, words, relation=Relation.DOES)
 
 
 MAX_REASONS = 4
@@ -185,7 +189,90 @@ def _no_node(analysis: Analysis) -> Iterator[Finding]:
     yield Finding(NO_NODE, summary, evidence(groups), remedy, next=look)
 
 
+# The pod's devices exist, but not with what they take from the node's own resources (KEP-5517, alpha in 1.37).
+
+_PROVED_BY = 6
+
+
+TOO_MUCH = CauseKind(code="node-resources-for-devices", family=Family.DEVICES, look=Look.PODS_ON_NODE)
+IN_USE = CauseKind(code="claim-of-node-resources-in-use", family=Family.CLAIM, look=Look.POD)
+EXCEEDED = CauseKind(code="pod-level-resources-too-small", family=Family.DEVICES, look=Look.POD)
+UNKNOWN = CauseKind(code="node-resources-not-computable", family=Family.DEVICES, look=Look.SLICES)
+_ERRORS = (DeviceGone, NothingConsumed)
+
+
+def _too_much(analysis: Analysis) -> Iterator[Finding]:
+    """Also the claims that are allocated for other nodes, unless the scheduler takes them back and goes on."""
+    if not analysis.overtaxed or analysis.after_giving_back:
+        return
+    if failed := list(_grouped(analysis, UNKNOWN, *_ERRORS)):
+        # The error ends the attempt, whatever is found elsewhere.
+        yield from failed
+        return
+    findings = [
+        *_in_use(analysis),
+        *_grouped(analysis, EXCEEDED, PodRequestExceeded, PodLimitExceeded),
+        *_short(analysis),
+    ]
+    yield from findings
+    claims = {finding.claim for finding in findings}
+    if findings:
+        yield from (finding for finding in elsewhere(analysis) if finding.claim not in claims)
+
+
+def _short(analysis: Analysis) -> Iterator[Finding]:
+    """Nodes with too little left, the one that lacks least as the example."""
+    short = {name: reason_of(analysis.overtaxed[name]) for name, _ in _reasons(analysis, InsufficientForDevices)}
+    if not short:
+        return
+    nearest = min(short, key=lambda name: _lacking(short[name]))
+    node = ObjectName("Node", nearest)
+    text = "node {node} has {why}"
+    if len(short) > 1:
+        text = "{count:node} have the devices but too little of their own resources: {node} has {why}"
+    names = sorted(short, key=lambda name: name != nearest)[:_PROVED_BY]
+    facts = tuple(Evidence(the_node(name), "rejects the pod", short[name]) for name in names)
+    summary = say(text, count=len(short), node=node, why=short[nearest])
+    yield Finding(TOO_MUCH, summary, facts, next=NextStep(Look.ONE_NODE, nearest))
+
+
+def _lacking(why: Words) -> float:
+    return why.lacking if isinstance(why, ShortForDevices) else 2.0
+
+
+def _in_use(analysis: Analysis) -> Iterator[Finding]:
+    keys = {reason.claim for _, reason in _reasons(analysis, MappedClaimInUse) if isinstance(reason, MappedClaimInUse)}
+    for claim in analysis.allocated:
+        if claim.key in keys:
+            text = "claim {claim} stands for resources of its node, so only one pod can use it, and {users:some} does"
+            users = [consumer.name for consumer in claim.reserved_for]
+            fact = Evidence(
+                Subject("ResourceClaim", by_key("ResourceClaim", claim.key)),
+                "status.reservedFor",
+                say("{consumers: else nobody}", consumers=consumers_named(claim)),
+            )
+            yield Finding(IN_USE, say(text, claim=claim.key, users=users), (fact,), claim=claim.key)
+
+
+def _grouped(analysis: Analysis, kind: CauseKind, *of: type[Reason]) -> Iterator[Finding]:
+    names = {name for name, _ in _reasons(analysis, *of)}
+    if names:
+        from kubectl_dra.explain.outcomes import by_reason, evidence
+
+        groups = by_reason({name: reason_of(analysis.overtaxed[name]) for name in analysis.overtaxed if name in names})
+        # They differ from node to node by little but the devices.
+        yield Finding(kind, groups[0].reason, evidence(groups))
+
+
+def _reasons(analysis: Analysis, *of: type[Reason]) -> Iterator[tuple[str, Reason]]:
+    for name, rejection in analysis.overtaxed.items():
+        for reason in rejection.reasons:
+            if isinstance(reason, of):
+                yield name, reason
+
+
 FINDERS = (
     Finder(When.FAILS_TOO, _refused, 50),
     Finder(When.FAILS, _no_node, 30),
+    Finder(When.FAILS, _too_much, 35),
 )

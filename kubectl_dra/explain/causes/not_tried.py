@@ -1,4 +1,4 @@
-"""The scheduler does not look at the pod: gates, another scheduler, or none at all."""
+"""The scheduler does not look at the pod: it is not created, has gates, or belongs to another scheduler or none."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ from kubectl_dra.admission.plugins import NamespaceMissing, PriorityContradicted
 from kubectl_dra.admission.refusal import AdmissionPlugin, FieldRefused, Refusal, VersionNotServed
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import FAILED_PREPARE
+from kubectl_dra.api.neighbour_kinds import kind_here
 from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import CommandLine, creating_namespace, deleting, kubectl
+from kubectl_dra.command import CommandEffect, as_written, creating_namespace, deleting, kubectl
 from kubectl_dra.data.messages import AUTOSCALERS
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
+from kubectl_dra.explain.causes.kueue import of_workload, without_workload
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.other_schedulers_groups import placed_without_dra
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When, of_question
 from kubectl_dra.explain.clock import SCHEDULER, under_way
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, say, subject
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, named, say, subject
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.neighbours.decider import Layer, decider, layer_of
 from kubectl_dra.neighbours.gangs import bind_request_of, group_of, group_unread
-from kubectl_dra.neighbours.kueue import WORKLOAD
+from kubectl_dra.neighbours.kueue import WORKLOAD, queue_name, standing, workload_of
+from kubectl_dra.neighbours.no_pod import is_suspended, maker_of
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
 from kubectl_dra.text import nearest
 
@@ -66,11 +69,7 @@ def _gated(context: QuestionContext) -> Iterator[Finding]:
     gates = say("{gates}", gates=tuple(held))
     yield Finding(
         SCHEDULING_GATED,
-        say(
-            "the pod is held back by scheduling {count:gate|gates} {gates}",
-            count=len(held),
-            gates=gates,
-        ),
+        say("the pod is held back by scheduling {count:gate|gates} {gates}", count=len(held), gates=gates),
         (Evidence(subject("Pod", pod), "spec.schedulingGates", gates), *seen),
         remedy,
     )
@@ -190,11 +189,7 @@ def _misplaced(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) ->
             say(text, node=node.name, claim=claim.key, selector=str(selector)),
             (
                 Evidence(subject("Pod", pod), "spec.nodeName", ObjectName("Node", node.name)),
-                Evidence(
-                    subject("ResourceClaim", claim),
-                    "status.allocation.nodeSelector",
-                    str(selector),
-                ),
+                Evidence(subject("ResourceClaim", claim), "status.allocation.nodeSelector", str(selector)),
             ),
             claim=claim.key,
         )
@@ -232,6 +227,10 @@ def _refused(context: QuestionContext) -> Iterator[Finding]:
         concerned = refusal.concerned
         name = f"{concerned.namespace}/{concerned.name}" if concerned.namespace else concerned.name
         of_pod = not isinstance(refusal, FieldRefused) or concerned.kind == "Pod"
+        lint_tells = type(refusal) is FieldRefused
+        if isinstance(refusal, VersionNotServed):
+            lint_tells = refusal.instead.startswith(f"{GROUP}/")
+        commands = (creating_namespace(concerned.name),) if isinstance(refusal, NamespaceMissing) else ()
         text = "the API server refuses to create the pod: {words}"
         yield Finding(
             POD_REFUSED if of_pod else OBJECT_REFUSED,
@@ -242,16 +241,9 @@ def _refused(context: QuestionContext) -> Iterator[Finding]:
                 words=refusal.words,
             ),
             (_seen(refusal, name, context.question),),
-            Remedy(_fix(refusal, context.question, context.snapshot), commands=_commands(refusal)),
-            next=NextStep(Look.LINT) if _lint_tells(refusal) else None,
+            Remedy(_fix(refusal, context.question, context.snapshot), commands=commands),
+            next=NextStep(Look.LINT) if lint_tells else None,
         )
-
-
-def _lint_tells(refusal: Refusal) -> bool:
-    """Whether lint says what to write."""
-    if isinstance(refusal, VersionNotServed):
-        return refusal.instead.startswith(f"{GROUP}/")
-    return type(refusal) is FieldRefused
 
 
 def _seen(refusal: Refusal, name: str, question: Question) -> Evidence:
@@ -260,10 +252,6 @@ def _seen(refusal: Refusal, name: str, question: Question) -> Evidence:
         field = "spec.preemptionPolicy" if refusal.policy else "spec.priority"
         return Evidence(subject("Pod", question.pod), field, refusal.written)
     return Evidence(Subject(refusal.concerned.kind, name), refusal.plugin.value, refusal.words)
-
-
-def _commands(refusal: Refusal) -> tuple[CommandLine, ...]:
-    return (creating_namespace(refusal.concerned.name),) if isinstance(refusal, NamespaceMissing) else ()
 
 
 def _fix(refusal: Refusal, question: Question, snapshot: Snapshot) -> Phrase:
@@ -315,7 +303,7 @@ def _amounts_to_set(refusal: AmountsRequired, question: Question) -> Phrase:
 def _unchangeable(context: QuestionContext) -> Iterator[Finding]:
     if not context.snapshot.refused:
         return
-    from kubectl_dra.explain.question.refused_changes import refused_changes
+    from kubectl_dra.explain.question.new_pod import refused_changes
 
     question = context.question
     for change in refused_changes(question, context.snapshot):
@@ -336,9 +324,7 @@ def _unchangeable(context: QuestionContext) -> Iterator[Finding]:
                 "Compare {fields} with that of the cluster, and leave {count:it|them} as there, or give it another "
                 "name in the manifest."
             )
-            command = kubectl(
-                "get", kind=change.kind.lower(), name=change.name, namespace=change.namespace, more=("-o", "yaml")
-            )
+            command = as_written(change.kind.lower(), change.name, change.namespace)
         yield Finding(
             CHANGE_REFUSED,
             say(text, kind=change.kind, name=name, fields=change.fields),
@@ -348,10 +334,64 @@ def _unchangeable(context: QuestionContext) -> Iterator[Finding]:
         )
 
 
+# The workload is suspended, so it has no pod: who holds it back, and what would come of its pods.
+
+SUSPENDED = CauseKind(
+    code="workload-suspended",
+    family=Family.POD,
+    look=Look.AS_WRITTEN,
+    passes=True,
+    queued="once resumed",
+    state="is not created",
+)
+
+
+def _suspended(context: QuestionContext) -> Iterator[Finding]:
+    pod, snapshot = context.question.pod, context.snapshot
+    maker = maker_of(pod, snapshot) if pod is not None else None
+    owner = pod.metadata.controller() if pod is not None else None
+    if pod is None or maker is None or owner is None or not is_suspended(maker):
+        return
+    workload = workload_of(pod, snapshot)
+    if workload is not None:
+        yield of_workload(workload, standing(workload), pod, snapshot)
+        return
+    kind = kind_here(owner.kind, owner.api_version)
+    seen = Evidence(Subject(owner.kind, named(kind, maker)), "spec.suspend", "true")
+    above = next((above_owner for above_owner in pod.metadata.owners if not above_owner.controller), None)
+    if above is not None:
+        text = "{kind} {name} is suspended by {above} {of}, which made it"
+        summary = say(text, kind=owner.kind, name=owner.name, above=above.kind, of=above.name)
+        show = kubectl("describe", kind=above.kind.lower(), name=above.name, namespace=pod.metadata.namespace)
+        yield Finding(SUSPENDED, summary, (seen,), Remedy("See why in its conditions.", commands=(show,)))
+        return
+    queue = queue_name(pod, snapshot)
+    if queue and snapshot.missing(WORKLOAD, pod.metadata.namespace) is None:
+        # Kueue suspends such a job again at once: whoever resumes it only hides what is wrong.
+        label = Evidence(Subject(owner.kind, named(kind, maker)), "label kueue.x-k8s.io/queue-name", queue)
+        yield without_workload(label, pod, snapshot)
+        return
+    gap = next(iter(snapshot.unread((WORKLOAD,), pod.metadata.namespace)), None)
+    more = Evidence("Workload", "of Kueue for it", say("not read ({why})", why=gap.reason) if gap else "none")
+    text = "{kind} {name} is suspended, and has no pods"
+    resume = kubectl(
+        "patch",
+        kind=owner.kind.lower(),
+        name=owner.name,
+        namespace=pod.metadata.namespace,
+        more=("--type", "merge", "-p", '{"spec":{"suspend":false}}'),
+        effect=CommandEffect.WRITES,
+    )
+    # Where a queue may hold it, nobody is told to go round the queue.
+    remedy = Remedy(SUSPENDED.fix, commands=() if gap else (resume,))
+    yield Finding(SUSPENDED, say(text, kind=owner.kind, name=owner.name), (seen, more), remedy)
+
+
 FINDERS = (
     Finder(When.QUESTION, _gated, 20),
     Finder(When.SCENE, _ignored, 90),
     Finder(When.QUESTION, _bound, 60),
     Finder(When.QUESTION, _unchangeable, 4),
     Finder(When.QUESTION, _refused, 5),
+    Finder(When.QUESTION, _suspended, 3),
 )

@@ -1,28 +1,31 @@
-"""What happened to a pod on its node: lost claims, lost nodes, refusal by the kubelet, devices not given back."""
+"""What happened to a pod on its node: it was refused, runs without its devices, or lost its claim or the node."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import timedelta
 from typing import Final
 
+from kubectl_dra.allocation.extended_resources import IMPLICIT_PREFIX, amount_of, class_by_resource, resources_of
+from kubectl_dra.api.behaviour import IMPLICIT_PASSED_OVER
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import OUT_OF
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import MAKES_AGAIN, Pod, owner_of
-from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.cluster.claim_relation import relation_of
+from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import CommandLine, deleting, kubectl, pods_on_node
+from kubectl_dra.command import CommandLine, deleting, kubectl
 from kubectl_dra.drivers.concerns import not_published
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
-from kubectl_dra.explain.clock import SCHEDULER, Clock, under_way
+from kubectl_dra.explain.clock import SCHEDULER, under_way
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say, subject
+from kubectl_dra.explain.phrase import ObjectName, Subject, by_name, named, say, subject
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
+
+DOES_NOT_START: Final = "has its devices but does not start"
 
 # The kubelet refused the pod.
 
@@ -228,21 +231,11 @@ def end_by_force(pod: Pod, snapshot: Snapshot) -> Remedy:
             "is, delete the pod by force, or wait: kube-controller-manager does so after a while."
         )
         look = kubectl("get", "nodes")
-    return Remedy(say(text, node=node, pod=pod.key), commands=(look, _by_force(pod)))
+    return Remedy(say(text, node=node, pod=pod.key), commands=(look, by_force(pod)))
 
 
-def forced(change: Words, pod: Pod, look: CommandLine) -> Remedy:
-    """What to do about a pod that does not end, and the last resort with its danger: to delete it by force."""
-    danger = (
-        "delete the pod by force, and only once its containers have certainly ended: other pods get its devices at once"
-    )
-    if containers_ended(pod):
-        danger = "delete the pod by force: other pods then get devices that were not released, and may fail with them"
-    text = "{change} Last resort: {danger}."
-    return Remedy(say(text, change=change, danger=danger), commands=(look, _by_force(pod)))
-
-
-def _by_force(pod: Pod) -> CommandLine:
+def by_force(pod: Pod) -> CommandLine:
+    """The command that deletes a pod without the word of its node."""
     return deleting("pod", pod.metadata.name, pod.metadata.namespace, "--force", "--grace-period=0")
 
 
@@ -268,7 +261,7 @@ def node_troubles(node: Node | None) -> Iterator[Evidence]:
         text = "{status}{since}{said}"
         since = say(" since {since}", since=condition.last_transition_time) if condition.last_transition_time else ""
         value = say(text, status=condition.status, since=since, said=say(": {said}", said=said) if said else "")
-        own = Subject("Node", ObjectName("Node", node.name if node is not None else ""))
+        own = by_name("Node", node.name if node is not None else "")
         yield Evidence(own, say("condition {kind}", kind=condition.type), value)
 
 
@@ -280,14 +273,6 @@ def drivers_of(claims: Sequence[ResourceClaim]) -> tuple[str, ...]:
     return tuple(sorted({device.driver for claim in claims for device in claim.devices}))
 
 
-def silent(drivers: Sequence[str], node: str, snapshot: Snapshot) -> tuple[str, ...]:
-    """The drivers that publish nothing for a node any more; none where slices were not read."""
-    if snapshot.missing("ResourceSlice") is not None:
-        return ()
-    there = {slice_.driver for slice_ in snapshot.slices if slice_.scope.node_name in ("", node)}
-    return tuple(driver for driver in drivers if driver not in there)
-
-
 def withdrawn(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> tuple[DeviceID, ...]:
     """Allocated devices that their pool, which is published, does not have any more."""
     return tuple(result.device for _, result, slices in not_published(claims, snapshot) if slices)
@@ -295,18 +280,6 @@ def withdrawn(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> tuple[Devi
 
 ANSWER: Final = timedelta(seconds=45)
 """Time-out of the kubelet's call of a driver, after which it reports the failure and calls again."""
-
-
-def pods_beside(pod: Pod) -> CommandLine:
-    """The command that shows the pods of a pod's node, the drivers' among them."""
-    return pods_on_node(pod.node_name)
-
-
-# The pod ends, and a driver does not give its devices back.
-
-NOT_UNPREPARED = CauseKind(
-    code="devices-not-unprepared", family=Family.NODE, look=Look.PODS_ON_NODE, state="cannot end"
-)
 
 
 def containers_ended(pod: Pod) -> str:
@@ -317,46 +290,107 @@ def containers_ended(pod: Pod) -> str:
     return max(terminated.finished_at for terminated in ended if terminated is not None)
 
 
-def waits_for_driver(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding | None:
-    """Why a pod that is being deleted is still there though its time is over: the kubelet waits for a driver.
+# A pod whose containers run, though its devices are on another node, or nobody allocated any: it was bound by hand.
 
-    None where something else keeps it: its node, a finalizer, or its own containers.
+WITHOUT = CauseKind(
+    code="runs-without-its-devices", family=Family.NODE, look=Look.POD, state="runs without its devices"
+)
+
+
+def devices_elsewhere(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> dict[DeviceID, str]:
+    """The allocated devices of a pod that only another node publishes, and that node.
+
+    The kubelet does not compare its node with the allocation, and the claim controller reserves a claim that is
+    allocated for whatever pod has a node.
     """
-    if pod.metadata.finalizers or unready_since(pod.node_name, snapshot) is not None:
-        return None
-    own = [claim for claim in claims if relation_of(claim, pod).listed]
-    drivers = drivers_of(own)
-    ended, due = containers_ended(pod), pod.metadata.deletion_timestamp
-    quiet = silent(drivers, pod.node_name, snapshot)
-    waited = Clock(snapshot).age(ended or due) >= ANSWER
-    if not drivers or not ((ended and (quiet or waited)) or (quiet and waited)):
-        # It may end any moment, or a container of its own does not end.
-        return None
-    node = ObjectName("Node", pod.node_name)
-    words = {"driver": quiet or drivers, "node": node, "since": ended or due}
-    lead = "its containers ended at {since}, and " if ended else "its grace period ended at {since}, and "
-    if quiet:
-        text = lead + "driver {driver:some} is away from node {node}: nobody can release its devices"
-        change = (
-            "Start driver {driver:some} on node {node}: the kubelet asks it again, and the pod goes once it answers."
-        )
-    else:
-        text = lead + "driver {driver:some} on node {node} has not given its devices back"
-        change = (
-            "Read the log of driver {driver:some} on node {node}, where the reason is (no event has it), and start the "
-            "driver if it is away: the kubelet asks it again, and the pod goes once it answers."
-        )
-    facts = [Evidence(subject("Pod", pod), "metadata.deletionTimestamp", due)]
-    for driver in drivers:
-        count = sum(slice_.driver == driver and slice_.scope.node_name == pod.node_name for slice_ in snapshot.slices)
-        said = say("{count:ResourceSlice}", count=count)
-        facts.append(Evidence(Subject("driver", driver), say("publishes for node {node}", node=node), said))
-    return Finding(
-        NOT_UNPREPARED, say(text, **words), tuple(facts), forced(say(change, **words), pod, pods_beside(pod))
+    if not pod.node_name:
+        return {}
+    homes = snapshot.derived(_nodes_by_pool)
+    out: dict[DeviceID, str] = {}
+    for claim in claims:
+        for result in claim.results:
+            there = homes.get(PoolID(result.device.driver, result.device.pool), frozenset())
+            if there and "" not in there and pod.node_name not in there:
+                out[result.device] = min(there)
+    return out
+
+
+def _nodes_by_pool(snapshot: Snapshot) -> Mapping[PoolID, Set[str]]:
+    """The nodes that publish a pool; an empty name stands for more than one node at once."""
+    nodes: dict[PoolID, set[str]] = {}
+    for slice_ in snapshot.slices:
+        nodes.setdefault(slice_.pool, set()).add(slice_.scope.node_name)
+    return nodes
+
+
+def _elsewhere(analysis: Analysis) -> Iterator[Finding]:
+    pod, snapshot = analysis.pod, analysis.snapshot
+    if pod is None or not started(pod) or pod.metadata.deletion_timestamp:
+        return
+    elsewhere = devices_elsewhere(pod, analysis.allocated, snapshot)
+    if not elsewhere:
+        return
+    device, home = next(iter(elsewhere.items()))
+    text = "it was bound to node {node} without the scheduler, and device {device} is on node {home}"
+    words = {"node": ObjectName("Node", pod.node_name), "device": device, "home": ObjectName("Node", home)}
+    yield Finding(
+        WITHOUT,
+        say(text, **words),
+        (
+            Evidence(subject("Pod", pod), "spec.nodeName", ObjectName("Node", pod.node_name)),
+            Evidence(Subject("device", device), "is published for", ObjectName("Node", home)),
+        ),
     )
+
+
+def _never_allocated(analysis: Analysis) -> Iterator[Finding]:
+    pod, snapshot = analysis.pod, analysis.snapshot
+    if pod is None or not started(pod) or pod.extended_resource_claim or pod.metadata.deletion_timestamp:
+        return
+    resources = unserved(pod, snapshot)
+    if not resources or not analysis.view.cycle.features.extended_resources:
+        return
+    text = "it was bound to node {node} without the scheduler, so nobody allocated {resources:some}"
+    release = analysis.scheduler.release
+    words = {"node": ObjectName("Node", pod.node_name), "resources": resources, "release": str(release)}
+    remedy = None
+    if release in IMPLICIT_PASSED_OVER and all(name.startswith(IMPLICIT_PREFIX) for name in resources):
+        text = (
+            "nobody allocated {resources:some}: the scheduler of {release} places pods on nodes as if they did not ask "
+            "for such an implicit extended resource"
+        )
+        change = (
+            "Create the pod again with a ResourceClaim, or give the class an extendedResourceName and ask for that; "
+            "schedulers of later releases allocate implicit ones, too."
+        )
+        remedy = Remedy(change)
+    yield Finding(
+        WITHOUT,
+        say(text, **words),
+        (
+            Evidence(subject("Pod", pod), "status.extendedResourceClaimStatus", "not set"),
+            Evidence(Subject("Node", words["node"]), say("status.allocatable of {resources:some}", **words), "none"),
+        ),
+        remedy,
+    )
+
+
+def unserved(pod: Pod, snapshot: Snapshot) -> tuple[str, ...]:
+    """The extended resources of a pod that a class serves, and no device plugin of its node does."""
+    node = snapshot.nodes.get(pod.node_name)
+    if node is None:
+        return ()
+    classes = snapshot.derived(_served)
+    return tuple(name for name in resources_of(pod) if name in classes and not amount_of(node.allocatable.get(name)))
+
+
+def _served(snapshot: Snapshot) -> Set[str]:
+    return class_by_resource(snapshot.classes).keys()
 
 
 FINDERS = (
     Finder(When.QUESTION, _lost, -10),
     Finder(When.PLACED, _node_lost, -5),
+    Finder(When.PLACED, _elsewhere, -6),
+    Finder(When.SCENE, _never_allocated, 10),
 )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kubectl_dra.api.gangs import BindRequest, VolcanoJob
 from kubectl_dra.api.pods import Pod, PodCondition
 from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import CommandLine, deleting, kubectl
+from kubectl_dra.command import CommandLine, as_written, deleting, kubectl
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
+from kubectl_dra.explain.causes.pod_group import placed_there
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, by_key, named, pods_named, say, subject
@@ -86,9 +87,7 @@ def _not_bound(pod: Pod, layer: Layer, request: BindRequest) -> Finding:
         text, scheduler=layer.value, node=request.spec.selected_node, times=times, reason=status.reason or "no reason"
     )
     facts = (_of(pod), Evidence(Subject("BindRequest", name), "status.phase", status.phase))
-    show = kubectl(
-        "get", kind="bindrequests.scheduling.run.ai", name=name.name, namespace=name.namespace, more=("-o", "yaml")
-    )
+    show = as_written("bindrequests.scheduling.run.ai", name.name, name.namespace)
     fix = (
         "Repair what the message names. If a write was forbidden on Kubernetes 1.36, use KAI 0.15.0 or newer. KAI then "
         "deletes the BindRequest and chooses again."
@@ -156,7 +155,7 @@ def _queued(pod: Pod, group: GroupState, layer: Layer) -> Finding:
         facts.append(Evidence(about, "reason", group.reason))
     known = understood(group.said[0], (layer.value,)) if group.said else None
     advice: Words = _OPEN if group.never else known.do if known else QUEUED.fix
-    show = kubectl("get", kind=_QUEUE_KIND[layer], name=group.queue, more=("-o", "yaml"))
+    show = as_written(_QUEUE_KIND[layer], group.queue)
     if group.let_in and not group.never:
         text = (
             "See why {groups:some 3} {count:finds|find} no nodes: {count:it was|they were} let in, and "
@@ -177,22 +176,20 @@ def _without_pods(job: VolcanoJob, group: GroupState | None, snapshot: Snapshot)
     more = say(": {said}", said=state.message or state.reason) if state.message or state.reason else ""
     facts = [Evidence(about, "status.state", say("{phase}{more}", phase=phase, more=more))]
     show = kubectl("describe", kind="jobs.batch.volcano.sh", name=meta.name, namespace=meta.namespace)
+    words = {"phase": phase, "more": more}
+    text, fix = (
+        "Volcano has made no PodGroup for the Job, which is {phase}{more}",
+        "See the Job's events, and whether Volcano's controller runs.",
+    )
     if group is not None:
         text = "its PodGroup {group} is {phase}, and Volcano has made no pods of it"
         fix = "Wait a few seconds; if nothing changes, see its events, and whether Volcano's controller runs."
-        facts.append(
-            Evidence(
-                Subject("PodGroup", ObjectName(group.kind, group.name, meta.namespace)), "status.phase", group.phase
-            )
-        )
-        return Finding(
-            MEMBERS, say(text, group=group.name, phase=group.phase), tuple(facts), Remedy(fix, commands=(show,))
-        )
-    text = "Volcano has made no PodGroup for the Job, which is {phase}{more}"
-    if snapshot.unread((VOLCANO_GROUP,), meta.namespace):
+        words = {"group": group.name, "phase": group.phase}
+        name = ObjectName(group.kind, group.name, meta.namespace)
+        facts.append(Evidence(Subject("PodGroup", name), "status.phase", group.phase))
+    elif snapshot.unread((VOLCANO_GROUP,), meta.namespace):
         text = "the Job has no pods; it is {phase}{more}, and its PodGroup could not be read"
-    fix = "See the Job's events, and whether Volcano's controller runs."
-    return Finding(MEMBERS, say(text, phase=phase, more=more), tuple(facts), Remedy(fix, commands=(show,)))
+    return Finding(MEMBERS, say(text, **words), tuple(facts), Remedy(fix, commands=(show,)))
 
 
 def _incomplete(analysis: Analysis, pod: Pod, group: GroupState) -> Iterator[Finding]:
@@ -204,16 +201,17 @@ def _incomplete(analysis: Analysis, pod: Pod, group: GroupState) -> Iterator[Fin
     wanted = Evidence(about, "spec.minMember", group.minimum)
     counts = Counter(part_of(member) for member in members)
     short = next((part for part in group.parts if counts[part.name] < part.minimum), None)
+    seen = Evidence(
+        about, "pods that have not ended", say("{pods:some}", pods=pods_named(member.key for member in members))
+    )
     if short is not None:
         text = "its PodGroup {group} starts only when {part} has {minimum:pod}, and {count:,} {count:exists|exist}"
         summary = say(text, group=group.name, part=short.name, minimum=short.minimum, count=counts[short.name])
-        seen = Evidence(about, "pods that have not ended", say("{pods:some}", pods=_keys(members)))
         yield Finding(MEMBERS, summary, (Evidence(about, short.field, short.name), seen))
         return
     if len(members) < group.minimum:
         text = "its PodGroup {group} starts {minimum:pod} together, and {count:,} {count:exists|exist}"
         summary = say(text, group=group.name, minimum=group.minimum, count=len(members))
-        seen = Evidence(about, "pods that have not ended", say("{pods:some}", pods=_keys(members)))
         yield Finding(MEMBERS, summary, (wanted, seen))
         return
     placed = analysis.in_foreign_gang
@@ -222,28 +220,13 @@ def _incomplete(analysis: Analysis, pod: Pod, group: GroupState) -> Iterator[Fin
         return
     text = "only {count:,} of the {minimum:pod} that its PodGroup {group} starts together fit on the devices there are"
     summary = say(text, count=placed.count, minimum=group.minimum, group=group.name)
-    facts = [*_placed(about, placed), wanted]
+    facts = [*placed_there(about, placed), wanted]
     first = next(iter(placed.refused), "")
     if first:
         refused = placed.refused[first].message
         facts.insert(0, Evidence(Subject("Pod", by_key("Pod", first)), "fits nowhere then", refused))
     change = "Make room for {first}, or let the group start with fewer (minMember)." if first else MEMBERS.fix
     yield Finding(MEMBERS, summary, tuple(facts), Remedy(say(change, first=first)))
-
-
-def _keys(pods: Sequence[Pod]) -> tuple[ObjectName, ...]:
-    return pods_named(pod.key for pod in pods)
-
-
-def _placed(about: Subject, placed: Placed) -> Iterator[Evidence]:
-    if placed.bound:
-        yield Evidence(about, "pods that have a node", say("{pods:some}", pods=pods_named(placed.bound)))
-    if placed.nodes:
-        places = [
-            say("{pod} on {node}", pod=by_key("Pod", key), node=ObjectName("Node", node))
-            for key, node in placed.nodes.items()
-        ]
-        yield Evidence(about, "pods that fit together", say("{places:some}", places=places))
 
 
 _WITHOUT_DRA = {

@@ -19,7 +19,14 @@ from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.known_defects import left_unprepared
-from kubectl_dra.explain.causes.on_node import ANSWER, drivers_of, node_troubles, unready_since, withdrawn
+from kubectl_dra.explain.causes.on_node import (
+    ANSWER,
+    DOES_NOT_START,
+    drivers_of,
+    node_troubles,
+    unready_since,
+    withdrawn,
+)
 from kubectl_dra.explain.causes.other_schedulers_groups import placed_without_dra
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.clock import CLAIM_CONTROLLER, Clock, under_way
@@ -37,7 +44,6 @@ _NO_CLAIM_INFO = re.compile(r"unable to get claim info for ")
 """A container starts, and the kubelet has not prepared one of its claims."""
 _LEAD = re.compile(r"^((Failed to )?prepare dynamic resources: )+")
 """What every such event starts with."""
-DOES_NOT_START = "has its devices but does not start"
 NOT_REGISTERED = CauseKind(
     code="driver-not-registered", family=Family.NODE, look=Look.PODS_ON_NODE, state=DOES_NOT_START
 )
@@ -135,10 +141,7 @@ def _not_prepared(
     gone_devices = withdrawn(own or claims, snapshot)
     unreached = how_unreached(event.message)
     if gone and unreached is not None:
-        kind, text = (
-            DRIVER_GONE,
-            "node {node} is gone or not ready, and its ResourceSlices are left over: {message}",
-        )
+        kind, text = DRIVER_GONE, "node {node} is gone or not ready, and its ResourceSlices are left over: {message}"
     elif unreached is DriverState.NOT_ANSWERING:
         kind, text = NO_ANSWER, "the driver on node {node} does not answer the kubelet: {message}"
     elif unreached is not None:
@@ -344,9 +347,11 @@ def _other(analysis: Analysis) -> Iterator[Finding]:
         return
     clock = Clock(snapshot)
     since = pod.status.start_time or pod.metadata.creation_timestamp
-    warning = _last_warning(snapshot.events_about("Pod", *key_of(pod)))
+    events = snapshot.events_about("Pod", *key_of(pod))
+    warnings = [event for event in events if event.type == "Warning" and event.reason != "FailedScheduling"]
     node = ObjectName("Node", pod.node_name)
-    if warning is not None:
+    if warnings:
+        warning = warnings[-1]
         fact = Evidence(Subject("Event on Pod", named("Pod", pod)), warning.reason, warning.message)
         text = "on node {node} it is Pending{lasting}; last warning: {reason}, {message}"
         words = {"reason": warning.reason, "message": warning.message}
@@ -413,16 +418,8 @@ def _not_begun(analysis: Analysis, pod: Pod, clock: Clock) -> Finding:
             "driver {drivers:some}, or for a volume",
             **words,
         ),
-        (
-            Evidence(own, "status.startTime", since),
-            Evidence(own, "condition PodReadyToStartContainers", "not True"),
-        ),
-        Remedy(
-            say(
-                "Read the logs of the kubelet and of driver {drivers:some} on node {node}.",
-                **words,
-            )
-        ),
+        (Evidence(own, "status.startTime", since), Evidence(own, "condition PodReadyToStartContainers", "not True")),
+        Remedy(say("Read the logs of the kubelet and of driver {drivers:some} on node {node}.", **words)),
     )
 
 
@@ -435,11 +432,6 @@ def _prepare_failed(analysis: Analysis, pod: Pod) -> bool:
     reported = bool(analysis.snapshot.events_of(pod, FAILED_PREPARE))
     barred = any(not relation_of(claim, pod).listed for claim in analysis.allocated)
     return reported or barred or (node is not None and node.ready is False) or any(True for _ in _not_ready(analysis))
-
-
-def _last_warning(events: tuple[Event, ...]) -> Event | None:
-    late = [event for event in events if event.type == "Warning" and event.reason != "FailedScheduling"]
-    return late[-1] if late else None
 
 
 FINDERS = (

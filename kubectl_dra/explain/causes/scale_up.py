@@ -9,7 +9,7 @@ from kubectl_dra.api.neighbour_kinds import NodeClaim
 from kubectl_dra.api.pods import Pod, PodCondition
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import parse
-from kubectl_dra.command import CommandLine, kubectl
+from kubectl_dra.command import CommandLine, as_written, kubectl
 from kubectl_dra.data.clouds import cloud_of
 from kubectl_dra.data.messages import CLUSTER_AUTOSCALER, COMING, DRIVER, KARPENTER, LATER, UNKNOWN, all_understood
 from kubectl_dra.explain.analysis import Analysis
@@ -88,12 +88,14 @@ def _claimed(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
             return
         text = "NodeClaim {name}, which Karpenter had chosen for the pod, does not exist any more"
         fix = "The NodeClaim's events and Karpenter's log say why it is gone: usually the cloud had no such machine."
-        remedy = Remedy(fix, commands=(kubectl("get", "events", "-A", "--field-selector", _about(sign.node_claim)),))
+        about = f"involvedObject.kind=NodeClaim,involvedObject.name={sign.node_claim}"
+        remedy = Remedy(fix, commands=(kubectl("get", "events", "-A", "--field-selector", about),))
         yield Finding(NO_SCALE_UP, say(text, name=sign.node_claim), (_event(analysis, sign),), remedy)
         return
+    own = say("NodeClaim {name}", name=claim.metadata.name)
     if not claim.status.conditions:
         late = Clock(snapshot).age(sign.event.last) > PATIENCE
-        yield _coming(analysis, sign, (_event(analysis, sign),), late=late, at=_named(claim))
+        yield _coming(analysis, sign, (_event(analysis, sign),), late=late, at=own)
         return
     step = claim.unmet()
     facts = (_event(analysis, sign), *([_condition(claim, step)] if step is not None else []))
@@ -119,12 +121,8 @@ def _claimed(analysis: Analysis, sign: ScaleSign) -> Iterator[Finding]:
         yield _uninitialized(analysis, claim, step, facts, late=late)
     else:
         text = "{claim}: {step} is {status}: {message}"
-        at = say(text, claim=_named(claim), step=step.type, status=step.status, message=step.message or step.reason)
+        at = say(text, claim=own, step=step.type, status=step.status, message=step.message or step.reason)
         yield _coming(analysis, sign, facts, late=late, at=at)
-
-
-def _named(claim: NodeClaim) -> Phrase:
-    return say("NodeClaim {name}", name=claim.metadata.name)
 
 
 def _uninitialized(
@@ -277,10 +275,6 @@ def _look(who: str) -> tuple[CommandLine, ...]:
     return (kubectl("get", "configmap", name, "-o", "yaml", namespace=space),)
 
 
-def _about(node_claim: str) -> str:
-    return f"involvedObject.kind=NodeClaim,involvedObject.name={node_claim}"
-
-
 def _event(analysis: Analysis, sign: ScaleSign) -> Evidence:
     pod = analysis.pod
     assert pod is not None
@@ -296,9 +290,7 @@ def _condition(claim: NodeClaim, condition: PodCondition) -> Evidence:
 def _group(group: GroupStatus) -> Evidence:
     """State of a node group of cluster-autoscaler."""
     info, registered = group.scale_up.backoff_info, group.health.node_counts.registered
-    parts: list[Words] = [
-        say("{have} of at most {most} nodes", have=registered.total, most=group.health.max_size),
-    ]
+    parts: list[Words] = [say("{have} of at most {most} nodes", have=registered.total, most=group.health.max_size)]
     if group.scale_up.status == "Backoff":
         why = say(" ({code}: {message})", code=info.error_code, message=info.error_message) if info.error_code else ""
         parts.append(say("in backoff{why}", why=why))
@@ -359,13 +351,12 @@ def _consumes(analysis: Analysis) -> Iterator[Finding]:
     if state.stage is RequestStage.PROVISIONED:
         return
     comes = state.stage in (RequestStage.ACCEPTED, RequestStage.NEW)
-    show = kubectl("get", kind=_RESOURCE, name=name, namespace=space, more=("-o", "yaml"))
     text = "{state}; cluster-autoscaler makes no other node for a pod that names a request"
     yield Finding(
         NODE_COMING if comes else NO_SCALE_UP,
         say(text, state=of_request(state)),
         seen,
-        Remedy(_FIXES[state.stage], commands=(show,)),
+        Remedy(_FIXES[state.stage], commands=(as_written(_RESOURCE, name, space),)),
         normal=state.stage is RequestStage.ACCEPTED,
     )
 

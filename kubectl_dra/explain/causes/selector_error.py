@@ -17,7 +17,7 @@ from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.funnel.device_view import DeviceView
-from kubectl_dra.explain.funnel.observed_values import value_of
+from kubectl_dra.explain.funnel.selector_terms import value_of
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, say
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.change import selector_of
@@ -87,11 +87,10 @@ def _runtime(failed: FailedAttempt) -> Iterator[Finding]:
         remedy = _instead(constant, expression, failed.analysis.what_if)
     elif problem.kind is ErrorKind.NO_KEY:
         missing = _missing(view, expression, problem.name)
-        elsewhere = _other_domain(view, expression, problem.name)
-        if missing is None and elsewhere is not None:
-            remedy = _of_domain(elsewhere, expression, problem.name, failed.analysis.what_if)
+        if missing is None and (wrong := _wrong_domain(view, expression, problem.name)):
             text = "{summary}, as on all devices: none has anything in the domain {domain}"
-            summary = say(text, summary=summary, domain=elsewhere.wrong)
+            summary = say(text, summary=summary, domain=wrong[0])
+            remedy = _of_domain(*wrong, expression, problem.name, failed.analysis.what_if)
         elif missing is None:
             remedy = _guard(expression, problem.name, failed.analysis.what_if)
         else:
@@ -161,39 +160,46 @@ def _missing(view: DeviceView, expression: str, key: str) -> _Missing | None:
     return _Missing(tuple(sorted({device.driver for device in own})), tuple(names))
 
 
-class _Elsewhere(NamedTuple):
-    """A domain in which no device has anything, and the drivers whose devices have the name in their own."""
-
-    wrong: str
-    drivers: Sequence[str]
-
-
-def _other_domain(view: DeviceView, expression: str, key: str) -> _Elsewhere | None:
-    """Where a name is that an expression reads in a domain which no device has; None if some device has that."""
+def _wrong_domain(view: DeviceView, expression: str, key: str) -> tuple[str, list[str]] | None:
+    """The domain in which an expression reads a name and no device has anything, and the drivers whose devices have
+    the name in their own; None elsewhere.
+    """
     wrong = next((column.domain for column in _columns(view, expression) if column.id == key and column.domain), None)
-    devices = [item.device for item in view.kinds]
-    if wrong is None or any(
-        device.driver == wrong or name.startswith(f"{wrong}/")
-        for device in devices
-        for name in (*device.attributes, *device.capacity)
-    ):
+    names = {
+        (item.device.driver, name) for item in view.kinds for name in (*item.device.attributes, *item.device.capacity)
+    }
+    if wrong is None or any(driver == wrong or name.startswith(f"{wrong}/") for driver, name in names):
         return None
-    having = {device.driver for device in devices for name in (*device.attributes, *device.capacity) if name == key}
-    return _Elsewhere(wrong, sorted(having)) if having else None
+    having = sorted({driver for driver, name in names if name == key})
+    return (wrong, having) if having else None
 
 
-def _of_domain(elsewhere: _Elsewhere, expression: str, key: str, world: WhatIf) -> Remedy:
+def _of_domain(wrong: str, drivers: Sequence[str], expression: str, key: str, what_if: WhatIf) -> Remedy:
     """The domain that was probably meant, proved if the claims fit with it."""
+    near = sorted(drivers, key=lambda driver: not driver.endswith(wrong))
+    for driver in near if _read(expression, key) else ():
+        changed = re.sub(rf"(\[[\"']){re.escape(wrong)}([\"']\])", rf"\g<1>{driver}\g<2>", expression)
+        words = say("Write {driver} in place of {wrong}: it is the domain.", driver=driver, wrong=wrong)
+        if remedy := _proved(words, expression, changed, what_if):
+            return remedy
+    return Remedy(say("Write {driver} as the domain, if that is meant.", driver=near[0]))
+
+
+def _read(expression: str, key: str) -> str:
+    """Where an expression reads a key of a device, as it is written; empty if nowhere."""
     read = re.search(_READ % re.escape(key), expression)
-    near = sorted(elsewhere.drivers, key=lambda driver: not driver.endswith(elsewhere.wrong))
-    words = say("Write {driver} as the domain, if that is meant.", driver=near[0])
-    for driver in near if read is not None else ():
-        changed = re.sub(rf"(\[[\"']){re.escape(elsewhere.wrong)}([\"']\])", rf"\g<1>{driver}\g<2>", expression)
-        if (proof := world.with_selector(expression, changed).proof()) is not None:
-            what_if = tuple(_supposed(expression, changed, world)) if proof.enough else ()
-            words = say("Write {driver} in place of {wrong}: it is the domain.", driver=driver, wrong=elsewhere.wrong)
-            return Remedy(words, proof, what_if=what_if)
-    return Remedy(words)
+    return read[0] if read is not None else ""
+
+
+def _proved(
+    words: Words, expression: str, changed: str, what_if: WhatIf, typed: WhatIfChange | None = None
+) -> Remedy | None:
+    """Another selector in the place of one, if the claims fit with it."""
+    proof = what_if.with_selector(expression, changed).proof()
+    if proof is None:
+        return None
+    supposed = tuple(_supposed(expression, changed, what_if, typed)) if proof.enough else ()
+    return Remedy(words, proof, what_if=supposed)
 
 
 def _names(device: Device, column: Column) -> Iterator[str]:
@@ -211,17 +217,14 @@ def _other_name(
     """The name that was probably meant, proved if the claims fit with it; ``typed``: the change that brought the
     expression, which is corrected then.
     """
-    near = nearest(key, missing.names)
-    read = re.search(_READ % re.escape(key), expression)
+    near, read = nearest(key, missing.names), _read(expression, key)
     corrected: list[str] = []
-    if read is not None and read[0].endswith(key):
-        corrected = [expression.replace(read[0], read[0].removesuffix(key) + name) for name in near]
+    if read.endswith(key):
+        corrected = [expression.replace(read, read.removesuffix(key) + name) for name in near]
     for name, changed in zip(near, corrected, strict=False):
-        proof = what_if.with_selector(expression, changed).proof()
-        if proof is not None:
-            text = "Write {name} in place of {key}: no device has {key}."
-            supposed = tuple(_supposed(expression, changed, what_if, typed)) if proof.enough else ()
-            return Remedy(say(text, name=name, key=key), proof, what_if=supposed)
+        words = say("Write {name} in place of {key}: no device has {key}.", name=name, key=key)
+        if remedy := _proved(words, expression, changed, what_if, typed):
+            return remedy
     if near:
         supposed = tuple(_supposed(expression, corrected[0], what_if, typed)) if typed and corrected else ()
         text = "No device has {key}; write {near} if that is meant, or guard it with has()."
@@ -234,17 +237,15 @@ def _other_name(
 
 def _guard(expression: str, key: str, what_if: WhatIf) -> Remedy:
     """A test for a key that only some devices have, proved if the claims fit with it."""
-    read = re.search(_READ % re.escape(key), expression)
-    if read is None or not read[0].endswith(key):
+    read = _read(expression, key)
+    if not read.endswith(key):
         text = (
             "Guard {key} with has() before it is read, or narrow the selector so that it reads only devices with {key}."
         )
         return Remedy(say(text, key=key))
-    guard = f"has({read[0]}) &&"
-    guarded = f"{guard} ({expression})"
-    proof = what_if.with_selector(expression, guarded).proof()
-    supposed = tuple(_supposed(expression, guarded, what_if)) if proof is not None and proof.enough else ()
-    return Remedy(say("Guard it: put {guard} before the term.", guard=guard), proof, what_if=supposed)
+    guard = f"has({read}) &&"
+    words = say("Guard it: put {guard} before the term.", guard=guard)
+    return _proved(words, expression, f"{guard} ({expression})", what_if) or Remedy(words)
 
 
 def _supposed(

@@ -10,21 +10,20 @@ from msgspec.structs import replace
 
 from kubectl_dra.allocation.errors import AllocationCheck
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.cel import CompileError, Program
+from kubectl_dra.cel import CompileError
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look
 from kubectl_dra.explain.causes import devices_published as driver_publishes_nothing
-from kubectl_dra.explain.causes.devices_held import TOO_FEW, counted_lower
+from kubectl_dra.explain.causes.devices_held import TOO_FEW
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
 from kubectl_dra.explain.causes.selector_error import class_of, expression_of, field_of
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
-from kubectl_dra.explain.funnel.blocked import Blocked
-from kubectl_dra.explain.funnel.device_view import DeviceView, distinct
+from kubectl_dra.explain.funnel.blocked import Blocked, proved
+from kubectl_dra.explain.funnel.device_view import distinct
 from kubectl_dra.explain.funnel.selector_terms import plain
 from kubectl_dra.explain.funnel.shown import Observation, StageName
-from kubectl_dra.explain.funnel.stages import StageResult
-from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, say
+from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, by_name, named, say
 from kubectl_dra.explain.remedies.candidates import fitting_classes
-from kubectl_dra.explain.remedies.change import ReplaceTerm, RequestChange, UseClass
+from kubectl_dra.explain.remedies.change import ReplaceTerm, UseClass
 from kubectl_dra.explain.remedies.proof import Tried
 from kubectl_dra.explain.remedies.selector_values import MAX_TEXTS, loosened_term, names_single, slots
 
@@ -84,7 +83,7 @@ SELECTOR_MATCHES_NOTHING = CauseKind(code="selector-matches-nothing", family=Fam
 
 def _class_selector(blocked: Blocked) -> Iterator[Finding]:
     name = blocked.funnel.device_class.name
-    subject = Subject("DeviceClass", ObjectName("DeviceClass", name))
+    subject = by_name("DeviceClass", name)
     what = say("class {name}", name=name)
     finding = _compiles_not(blocked, subject, blocked.funnel.device_class.selectors)
     finding = finding or driver_publishes_nothing.of_class(blocked)
@@ -105,8 +104,8 @@ def _compiles_not(blocked: Blocked, owner: Subject, selectors: Sequence[str | No
 
 
 def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, who: Phrase) -> Finding:
-    stage = blocked.stage
-    wanted = _asked(blocked.view, stage)
+    stage, term = blocked.stage, blocked.term
+    wanted = plain(term) if term is not None else None
     evidence = (Evidence(owner, "selector term", stage.expression, is_cel=True),)
     if blocked.left:
         best = blocked.most_on_one_node
@@ -129,15 +128,17 @@ def _selector(blocked: Blocked, kind: CauseKind, owner: Subject, what: Phrase, w
             needed=blocked.located.needed,
             best=best,
         )
-        return Finding(TOO_FEW, summary, evidence, counted_lower(blocked, best))
-    seen = _seen(blocked)
+        return Finding(TOO_FEW, summary, evidence, blocked.lower_count(best))
+    seen = blocked.observed(term) if term is not None and blocked.lost else ()
     have = _have(seen[:_MAX_NAMES])
     # Nobody asks for what is absent or not known.
-    there = _have([observation for observation in seen[:_MAX_NAMES] if not _is_unknown(observation)])
+    there = _have(
+        [own for own in seen[:_MAX_NAMES] if any(value is not None and not _is_none(value) for value, _ in own.values)]
+    )
     remedy = _remedy(blocked, there, unknown=bool(seen) and not there)
     if wanted is not None and not stage.errors and (instead := _instead(blocked, seen)):
         text = "{who} wants {asked}; {instead}"
-        if any(names_single(slot.comparison) for slot in slots(_term(blocked))):
+        if term is not None and any(names_single(slot.comparison) for slot in slots(term)):
             text = "{who} wants the device with {asked}, which is not published; {instead}"
         summary = say(text, who=who, asked=wanted, instead=instead)
         if also := tuple(_also_false(blocked)):
@@ -168,11 +169,6 @@ def _have(seen: Sequence[Observation]) -> Words:
     return Joined(parts) if parts else ""
 
 
-def _is_unknown(seen: Observation) -> bool:
-    """Whether no device says how much, or what, it has."""
-    return all(value is None or _is_none(value) for value, _ in seen.values)
-
-
 def _remedy(blocked: Blocked, have: Words, *, unknown: bool) -> Remedy | None:
     """Another class, another value in place of one that the term asks for, or the request without the term.
 
@@ -184,19 +180,18 @@ def _remedy(blocked: Blocked, have: Words, *, unknown: bool) -> Remedy | None:
     if _DRIVER.search(blocked.stage.expression):
         text = "The selector asks for devices of another driver than the class: {what}."
         for name in fitting_classes(blocked.view, blocked.spec):
-            if remedy := _proved(blocked, UseClass(place, name), text):
+            if remedy := proved(blocked.what_if, UseClass(place, name), text):
                 return remedy
-    stage, selectors = blocked.stage, blocked.view.cycle.selectors
-    terms = selectors.terms(stage.program)
-    if not terms:
+    stage, term = blocked.stage, blocked.term
+    if term is None:
         # It does not compile.
         return None
-    single = any(names_single(slot.comparison) for slot in slots(terms[stage.term]))
+    single = any(names_single(slot.comparison) for slot in slots(term))
     index = blocked.spec.selectors.index(stage.program)
     for offer in loosened_term(blocked.view, place, index, blocked.spec, stage.term, blocked.lost):
-        if remedy := _proved(blocked, offer.change, "Ask for a value that devices have: {what}."):
+        if remedy := proved(blocked.what_if, offer.change, "Ask for a value that devices have: {what}."):
             return remedy
-    drop = ReplaceTerm(place, selectors, index, stage.term, terms[stage.term].expression)
+    drop = ReplaceTerm(place, blocked.view.cycle.selectors, index, stage.term, term.expression)
     proof = blocked.what_if.proof_with(drop)
     if proof is None and single:
         return _bring_back(blocked)
@@ -221,7 +216,7 @@ def _other_class(blocked: Blocked) -> Remedy | None:
         return None
     for name in fitting_classes(blocked.view, blocked.spec, blocked.lost):
         text = "Ask for a class whose devices are there: {what}."
-        if remedy := _proved(blocked, UseClass(blocked.located.place, name), text):
+        if remedy := proved(blocked.what_if, UseClass(blocked.located.place, name), text):
             return remedy
     return None
 
@@ -236,37 +231,11 @@ def _bring_back(blocked: Blocked) -> Remedy:
     return Remedy(say(text, drivers=drivers))
 
 
-def _proved(blocked: Blocked, change: RequestChange, text: str) -> Remedy | None:
-    proof = blocked.what_if.proof_with(change)
-    return Remedy(say(text, what=change.what), proof, offers=(change,)) if proof is not None else None
-
-
-def _term(blocked: Blocked) -> Program:
-    return blocked.view.cycle.selectors.terms(blocked.stage.program)[blocked.stage.term]
-
-
-def _asked(view: DeviceView, stage: StageResult) -> Words | None:
-    """What the term asks for in words; None where it is said best as it is written."""
-    terms = view.cycle.selectors.terms(stage.program)
-    return plain(terms[stage.term]) if terms and stage.term < len(terms) else None
-
-
-def _seen(blocked: Blocked) -> Sequence[Observation]:
-    """What refused devices have where the term reads; nothing where that is not known."""
-    terms = blocked.view.cycle.selectors.terms(blocked.stage.program)
-    if not terms or not blocked.lost:
-        return ()
-    return blocked.observed(terms[blocked.stage.term])
-
-
 def _instead(blocked: Blocked, seen: Sequence[Observation]) -> Words:
     """What the devices that the term refuses have of the one thing that it reads; nothing where it reads more."""
     if len(seen) != 1:
         return ""
-    stage = blocked.stage
-    term = blocked.view.cycle.selectors.terms(stage.program)[stage.term]
-    values = seen[0].values
-    nodes = _where(blocked)
+    term, values, nodes = blocked.term, seen[0].values, _where(blocked)
     if len(values) > 1:
         return _of_each(seen[0], blocked.tested, nodes)
     every: Words = {1: "the only device", 2: "both devices"}.get(blocked.tested) or say(
@@ -276,7 +245,7 @@ def _instead(blocked: Blocked, seen: Sequence[Observation]) -> Words:
     if value is None:
         return say("nothing of that name is published for {every}{nodes}", every=every, nodes=nodes)
     verb = "has" if blocked.tested == 1 else "have"
-    if _is_none(value) and next(iter(term.columns or ())).kind == "capacity":
+    if _is_none(value) and term is not None and next(iter(term.columns or ())).kind == "capacity":
         verb = "reports" if blocked.tested == 1 else "report"
         return say(
             "{every}{nodes} {verb} no {name} ({value})",

@@ -12,19 +12,18 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.claim_relation import ClaimRelation, claims_of, relation_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.command import CommandLine, kubectl
+from kubectl_dra.command import CommandLine, as_written, kubectl, pods_on_node
 from kubectl_dra.drivers.health import NodeDriver
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.on_node import (
     ANSWER,
+    by_force,
     containers_ended,
     drivers_of,
     end_by_force,
-    forced,
     node_troubles,
-    pods_beside,
-    waits_for_driver,
+    unready_since,
 )
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.clock import GIVEN, Clock
@@ -125,7 +124,7 @@ def _without_driver(finding: Finding, pod: Pod, snapshot: Snapshot, held: Sequen
     after = "the kubelet ends the pod only after the driver has released the {count:device|devices}."
     if row.pod is None:
         start = "Start driver {driver} on node {node}: " + after + " If it runs outside of pods, look at its log there."
-        change, look = say(start, **words), pods_beside(pod)
+        change, look = say(start, **words), pods_on_node(pod.node_name)
     else:
         change, look = say("{change} " + after[0].upper() + after[1:], change=repair(row), **words), _shown(row, pod)
     fact = _away(row, said, pod)
@@ -192,7 +191,7 @@ def _shown(row: NodeDriver, pod: Pod) -> CommandLine:
     """The command that shows why a driver is away: its log, or what runs beside the pod that waits for it."""
     from kubectl_dra.explain.driver_words import look_at_driver
 
-    return look_at_driver(row).log or pods_beside(pod)
+    return look_at_driver(row).log or pods_on_node(pod.node_name)
 
 
 def _away(row: NodeDriver, said: Words, pod: Pod) -> Evidence:
@@ -207,8 +206,7 @@ def kept_by_finalizers(pod: Pod) -> Remedy:
         "See which controller has to remove {names:some}, and why it has not. Remove {count:it|them} by hand only if "
         "that controller is gone for good: then nobody does what {count:it is|they are} for."
     )
-    written = ("-o", "yaml")
-    look = kubectl("get", kind="pod", name=pod.metadata.name, namespace=pod.metadata.namespace, more=written)
+    look = as_written("pod", pod.metadata.name, pod.metadata.namespace)
     return Remedy(say(text, names=names, count=len(names)), commands=(look,))
 
 
@@ -227,6 +225,69 @@ def _node_not_ready(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
         yield from node_troubles(node)
     elif snapshot.lacks_node(pod.node_name):
         yield Evidence("the cluster", "has no node of this name any more", pod.node_name)
+
+
+NOT_UNPREPARED = CauseKind(
+    code="devices-not-unprepared", family=Family.NODE, look=Look.PODS_ON_NODE, state="cannot end"
+)
+
+
+def waits_for_driver(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Finding | None:
+    """Why a pod that is being deleted is still there though its time is over: the kubelet waits for a driver.
+
+    None where something else keeps it: its node, a finalizer, or its own containers.
+    """
+    if pod.metadata.finalizers or unready_since(pod.node_name, snapshot) is not None:
+        return None
+    own = [claim for claim in claims if relation_of(claim, pod).listed]
+    drivers = drivers_of(own)
+    ended, due = containers_ended(pod), pod.metadata.deletion_timestamp
+    quiet = _silent(drivers, pod.node_name, snapshot)
+    waited = Clock(snapshot).age(ended or due) >= ANSWER
+    if not drivers or not ((ended and (quiet or waited)) or (quiet and waited)):
+        # It may end any moment, or a container of its own does not end.
+        return None
+    node = ObjectName("Node", pod.node_name)
+    words = {"driver": quiet or drivers, "node": node, "since": ended or due}
+    lead = "its containers ended at {since}, and " if ended else "its grace period ended at {since}, and "
+    if quiet:
+        text = lead + "driver {driver:some} is away from node {node}: nobody can release its devices"
+        change = (
+            "Start driver {driver:some} on node {node}: the kubelet asks it again, and the pod goes once it answers."
+        )
+    else:
+        text = lead + "driver {driver:some} on node {node} has not given its devices back"
+        change = (
+            "Read the log of driver {driver:some} on node {node}, where the reason is (no event has it), and start the "
+            "driver if it is away: the kubelet asks it again, and the pod goes once it answers."
+        )
+    facts = [Evidence(subject("Pod", pod), "metadata.deletionTimestamp", due)]
+    for driver in drivers:
+        count = sum(slice_.driver == driver and slice_.scope.node_name == pod.node_name for slice_ in snapshot.slices)
+        said = say("{count:ResourceSlice}", count=count)
+        facts.append(Evidence(Subject("driver", driver), say("publishes for node {node}", node=node), said))
+    return Finding(
+        NOT_UNPREPARED, say(text, **words), tuple(facts), forced(say(change, **words), pod, pods_on_node(pod.node_name))
+    )
+
+
+def _silent(drivers: Sequence[str], node: str, snapshot: Snapshot) -> tuple[str, ...]:
+    """The drivers that publish nothing for a node any more; none where slices were not read."""
+    if snapshot.missing("ResourceSlice") is not None:
+        return ()
+    there = {slice_.driver for slice_ in snapshot.slices if slice_.scope.node_name in ("", node)}
+    return tuple(driver for driver in drivers if driver not in there)
+
+
+def forced(change: Words, pod: Pod, look: CommandLine) -> Remedy:
+    """What to do about a pod that does not end, and the last resort with its danger: to delete it by force."""
+    danger = (
+        "delete the pod by force, and only once its containers have certainly ended: other pods get its devices at once"
+    )
+    if containers_ended(pod):
+        danger = "delete the pod by force: other pods then get devices that were not released, and may fail with them"
+    text = "{change} Last resort: {danger}."
+    return Remedy(say(text, change=change, danger=danger), commands=(look, by_force(pod)))
 
 
 FINDERS = (Finder(When.PLACED, _terminating, -10),)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
@@ -18,15 +20,15 @@ from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family
 from kubectl_dra.explain.causes.devices_held import ALL_INCOMPLETE
-from kubectl_dra.explain.causes.limits import plain
-from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
-from kubectl_dra.explain.causes.shared_devices import CAPACITY, COUNTERS, GROUPS
+from kubectl_dra.explain.causes.devices_not_given import CAPACITY, COUNTERS, GROUPS
+from kubectl_dra.explain.causes.pools_and_limits import plain, without_constraint
+from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
+from kubectl_dra.explain.funnel.blocked import lower_count
 from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.located import Located, by_request, made_by_scheduler
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, nodes_named, say
-from kubectl_dra.explain.remedies.change import DropConstraint, LowerCount
-from kubectl_dra.explain.remedies.claim_edits import RequestPlace
+from kubectl_dra.explain.remedies.change import DropConstraint
 from kubectl_dra.explain.remedies.proof import Proof, Tried
 from kubectl_dra.text import nearest
 
@@ -100,21 +102,12 @@ def _used_up(analysis: Analysis) -> Iterator[Finding]:
                 if (located.claim, located.names[0]) == (claim, request.name)
             )
             most = _most_on_one_node(analysis, request.name) if every else spec.count
-            remedy = _fewer(analysis, place, min(most, MAX_RESULTS), every)
+            fewer = range(min(most, MAX_RESULTS) - 1, 0, -1)
+            remedy = lower_count(analysis.what_if, place, fewer, every=every)
             if remedy is not None:
                 yield Finding(kind, summary, facts, remedy, claim=claim.key, request=request.name)
                 return
     yield Finding(kind, summary, facts, request=refusal.request)
-
-
-def _fewer(analysis: Analysis, place: RequestPlace, count: int, every: bool) -> Remedy | None:
-    """The largest smaller count of a request with which everything fits."""
-    for fewer in range(count - 1, 0, -1):
-        change = LowerCount(place, fewer, every)
-        proof = analysis.what_if.proof_with(change)
-        if proof is not None:
-            return Remedy(say("{what:capital}.", what=change.what), proof, offers=(change,))
-    return None
 
 
 def _most_on_one_node(analysis: Analysis, name: str) -> int:
@@ -179,18 +172,10 @@ CONSTRAINT = CauseKind(code="constraint-unsatisfiable", family=Family.DEVICES)
 ATTRIBUTE_MISSING = CauseKind(code="constraint-attribute-missing", family=Family.DEVICES)
 
 
-def _of_error(failed: FailedAttempt) -> Iterator[Finding]:
-    yield plain(CONSTRAINT, failed.error)
-
-
 def _together(analysis: Analysis) -> Iterator[Finding]:
     """The first constraint without which the claims fit."""
-    for index, claim in enumerate(analysis.claims):
-        for constraint in claim.constraints:
-            proof = analysis.what_if.with_constraint(index, constraint, None).proof()
-            if proof is not None:
-                yield _finding(analysis, index, claim, constraint, proof)
-                return
+    for index, constraint, proof in islice(without_constraint(analysis), 1):
+        yield _finding(analysis, index, analysis.claims[index], constraint, proof)
 
 
 def _finding(
@@ -317,5 +302,5 @@ FINDERS = (
     Finder(When.TOGETHER, _nothing_known, 99),
     Finder(When.TOGETHER, _different_nodes, 40),
     Finder(When.TOGETHER, _together, 10),
-    Finder(When.ERROR, _of_error, of=AllocationCheck.CONSTRAINT_ALL),
+    Finder(When.ERROR, partial(plain, CONSTRAINT), of=AllocationCheck.CONSTRAINT_ALL),
 )

@@ -1,18 +1,25 @@
-"""Devices that a list can show in one row: of one place, model and state, for a like reason; and alike places."""
+"""Devices in groups: those that a list shows in one row, by node, class, model or state, and what is left of them."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Container, Hashable, Iterable, Sequence
 from itertools import chain
+from typing import Final, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from kubectl_dra.allocation.capacity import ZERO
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.quantity import Quantity
+from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS
+from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.explain.devices.arrangement import CountedBy, SortKey
 from kubectl_dra.explain.devices.device_state import DeviceState, model_of
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, node_count_of, states_of
 from kubectl_dra.explain.phrase import Phrase
+from kubectl_dra.explain.unread import NotSeen, unread_of_share, unread_of_start
 
 FEW = 20
 """So many rows are shown place by place; where they are more, places with alike rows share them."""
@@ -154,3 +161,63 @@ def names_of(row: DeviceRow, by: CountedBy) -> Iterable[str]:
     if by is CountedBy.model:
         return (model_of(row.device.attributes),)
     return (row.state.value if by is CountedBy.state else row.where,)
+
+
+# What is left of the capacity of devices that can be shared.
+
+ROOM: Final = (DeviceState.SHARED, DeviceState.FREE, DeviceState.UNKNOWN)
+"""States of devices that can be shared of which something may be left."""
+
+
+class CapacityRoom(NamedTuple):
+    """What is left of a capacity, how much of it there is, and the most that is left on one device, which is ``on``.
+
+    ``on`` is None where nothing is left on any.
+    """
+
+    name: str
+    left: Quantity
+    total: Quantity
+    most: Quantity
+    on: DeviceID | None = None
+
+    @property
+    def part_left(self) -> float:
+        """Part of it that is left."""
+        return self.left.approximate_float() / self.total.approximate_float() if self.total else 0.0
+
+
+def capacity_left(rows: Iterable[DeviceRow], takers: Container[str] | None = None) -> tuple[CapacityRoom, ...]:
+    """What is left of each capacity of those devices that can be shared, the one of which least is first.
+
+    ``takers`` are the nodes that take new pods, where not all do: the most is on one of them.
+    """
+    rooms: dict[str, CapacityRoom] = {}
+    for row in rows:
+        if not row.device.allow_multiple_allocations or row.state not in ROOM:
+            continue
+        reached = takers is None or any(node in takers for node in row.nodes)
+        for name, quantity in row.device.capacity.items():
+            value = Quantity.parse(str(quantity.get("value", "0")))
+            rest = ZERO if row.also_tainted or row.unserved else value.sub(row.consumed.get(name, ZERO))
+            known = rooms.get(name, CapacityRoom(name, ZERO, ZERO, ZERO))
+            room = known._replace(left=known.left + rest, total=known.total + value)
+            rooms[name] = room._replace(most=rest, on=row.id) if reached and rest > room.most else room
+    return tuple(sorted(rooms.values(), key=lambda room: room.part_left))
+
+
+def judged_by_start(inventory: Inventory, snapshot: Snapshot) -> Inventory:
+    """The inventory with the Pods that were not read: they decide where the scheduler gives some device.
+
+    Of shared devices what may keep from new claims what is left of them decides as well.
+    """
+    unread = unread_of_start(snapshot)
+    given = any(row.state in (DeviceState.FREE, DeviceState.SHARED) for row in inventory.rows)
+    notes = unread if given else tuple(NotSeen(unread_kind.gap) for unread_kind in unread)
+    shared = any(row.state is DeviceState.SHARED for row in inventory.rows)
+    deciding = (*(unread if given else ()), *(unread_of_share(snapshot) if shared else ()))
+    return replace(
+        inventory,
+        notes=tuple(dict.fromkeys((*notes, *inventory.notes))),
+        unread=tuple(dict.fromkeys((*inventory.unread, *deciding))),
+    )

@@ -1,9 +1,12 @@
-"""Where each device is, and what the scheduler could do with it now."""
+"""Where each device is, what the scheduler could do with it now, and whether a pod starts with it."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.allocation.attempt import Cycle
@@ -11,15 +14,16 @@ from kubectl_dra.allocation.capacity import ZERO
 from kubectl_dra.allocation.counters import Table, available_counters
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.slices import Device, DeviceID, PoolID
+from kubectl_dra.api.slices import Counters, Device, DeviceID, PoolID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaint
 from kubectl_dra.cluster.claim_relation import consumers_of
 from kubectl_dra.cluster.cluster import ANY_NODE
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.concerns import not_published
-from kubectl_dra.explain.devices.unserved import WholeNodes, away
+from kubectl_dra.drivers.refused_claims import any_of_whole_nodes
 from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff
+from kubectl_dra.explain.not_starting import not_starting, troubled_nodes
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, say, with_owner
 from kubectl_dra.explain.unread import unread_devices
 
@@ -168,7 +172,7 @@ class DeviceStates:
         # All devices of a slice without scopes of their own are in the same place.
         self._places: dict[str, DeviceLocation] = {}
         self._counters: dict[PoolID, Table] = {}
-        self._whole = WholeNodes(view.published, lambda item: self._by_scheduler(item, self.place(item))[0])
+        self._refused: dict[tuple[str, str], Words] = {}
         # Claims that hold a device, rules that taint it, or the lack of its node.
         self._hidden = next((unread for unread in unread_devices(snapshot) if unread.gap.kind != "ResourceSlice"), None)
 
@@ -196,7 +200,29 @@ class DeviceStates:
 
     def unserved(self, item: PublishedDevice, place: DeviceLocation) -> Words:
         """Why a pod that gets some of a device now does not start; empty where nothing is known to keep it."""
-        return place.away or self._whole.refused(item)
+        return place.away or self._of_whole_node(item.slice.driver, item.slice.scope.node_name)
+
+    def _of_whole_node(self, driver: str, node: str) -> Words:
+        """Why no claim gets a device: its driver gives no part of its node, and another device there is not free."""
+        if not node or not any_of_whole_nodes((driver,)):
+            return ""
+        if (driver, node) not in self._refused:
+            devices = self._on_node[driver, node]
+            states = ((item, self._by_scheduler(item, self.place(item))[0]) for item in devices)
+            text = "driver {driver} gives a claim all {count} devices of node {node} or none, and {name} is {state}"
+            words = {"driver": driver, "node": ObjectName("Node", node), "count": len(devices)}
+            taken = ((item, state) for item, state in states if state is not DeviceState.FREE)
+            refusals = (say(text, name=item.name, state=state.value, **words) for item, state in taken)
+            self._refused[driver, node] = next(refusals, "")
+        return self._refused[driver, node]
+
+    @cached_property
+    def _on_node(self) -> Mapping[tuple[str, str], Sequence[PublishedDevice]]:
+        """The devices by driver and node."""
+        on_node = defaultdict[tuple[str, str], list[PublishedDevice]](list)
+        for item in self._view.published:
+            on_node[item.slice.driver, item.slice.scope.node_name].append(item)
+        return on_node
 
     def _by_scheduler(self, item: PublishedDevice, place: DeviceLocation) -> tuple[DeviceState, Words]:
         """The state of a device as far as the scheduler decides about it, and the reason."""
@@ -287,16 +313,7 @@ def _usage(device: Device, consumed: Mapping[str, Quantity]) -> Words:
 _PARTS: Final = ("profile", "partitionProfile", "computePartition", "memoryPartition")
 """Attributes that tell parts of one product apart: a MIG profile, the partition modes of an AMD GPU."""
 _NAMED: Final = ("productName", "model")
-_IDENTIFYING: Final = (
-    *_NAMED,
-    "pciDevice",
-    "accelerator",
-    "deviceType",
-    *_PARTS,
-    "family",
-    "architecture",
-    "type",
-)
+_IDENTIFYING: Final = (*_NAMED, "pciDevice", "accelerator", "deviceType", *_PARTS, "family", "architecture", "type")
 """Attributes that say what a device is, best first; drivers differ in what they publish."""
 
 
@@ -327,3 +344,35 @@ def _short(attributes: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str
 def _text(attribute: Mapping[str, Any] | None) -> str:
     value = attribute.get("string") if attribute else None
     return value if isinstance(value, str) else ""
+
+
+# Part of divided hardware that a device takes, by the counters that all its divisions share (KEP-4815).
+
+NO_DRAWS: Final[Mapping[str, float]] = MappingProxyType({})
+
+
+def draws_of(device: Device, totals: Mapping[str, Counters]) -> Mapping[str, float]:
+    """The part of each counter set that a device needs, by the counter of which it needs most."""
+    found: dict[str, float] = {}
+    for consumption in device.consumes_counters:
+        there = totals.get(consumption.counter_set, {})
+        parts = (_of_total(needed, there.get(name)) for name, needed in consumption.counters.items())
+        found[consumption.counter_set] = max(parts, default=0.0)
+    return found or NO_DRAWS
+
+
+def _of_total(needed: Quantity, total: Quantity | None) -> float:
+    if total is None or not total:
+        return 1.0
+    return min(1.0, needed.approximate_float() / total.approximate_float())
+
+
+# Devices that the scheduler gives and pods cannot use: their driver does not run, or refuses the claim.
+
+
+def away(driver: str, nodes: Sequence[str], snapshot: Snapshot) -> Words:
+    """Why pods with devices of a driver start on none of the nodes that can use them; empty where some do."""
+    if not nodes or not troubled_nodes(snapshot).issuperset(nodes):
+        return ""
+    where = not_starting(snapshot, ((name, (driver,)) for name in nodes))
+    return where[0].why if len(where) == len(nodes) else ""

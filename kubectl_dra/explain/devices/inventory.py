@@ -22,28 +22,20 @@ from kubectl_dra.drivers.drivers_on_nodes import joined
 from kubectl_dra.drivers.hardware import plugin_offer
 from kubectl_dra.errors import InputError, UndeterminedError
 from kubectl_dra.explain.devices.device_state import (
+    NO_DRAWS,
     NOTHING,
     DeviceState,
     DeviceStates,
     Superseded,
     Unpublished,
+    draws_of,
     unpublished,
 )
-from kubectl_dra.explain.devices.hardware_drawn import NO_DRAWS, draws_of
-from kubectl_dra.explain.devices.typed_names import is_called, near_names, single_names
-from kubectl_dra.explain.devices.wanted import Wanted, check_names
+from kubectl_dra.explain.devices.wanted import Wanted, check_names, is_called, near_names, single_names
 from kubectl_dra.explain.driver_words import driver_notes, twice_notes
 from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.phrase import Phrase, Words, nodes_named, say
-from kubectl_dra.explain.unread import (
-    UNKNOWN,
-    NotSeen,
-    Stake,
-    Unread,
-    not_read,
-    unread_devices,
-    unread_of,
-)
+from kubectl_dra.explain.unread import UNKNOWN, NotSeen, Stake, Unread, not_read, unread_devices, unread_of
 from kubectl_dra.text import did_you_mean
 
 

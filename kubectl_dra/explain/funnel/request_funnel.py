@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from kubectl_dra.allocation.capacity import NOTHING, shortage
-from kubectl_dra.allocation.counters import CounterShortage
+from kubectl_dra.allocation.counters import CounterShortage, GroupClash
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.api.claims import ALL, DeviceClass, DeviceRequest, ResourceClaim
 from kubectl_dra.api.nodes import OPTIONAL_OPERATIONS
@@ -16,13 +15,13 @@ from kubectl_dra.api.taints import blocking_taint
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cel import EvaluationError, Program
 from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice, in_slices
-from kubectl_dra.explain.funnel.observed_values import observations
-from kubectl_dra.explain.funnel.selector_terms import judge, term_texts
+from kubectl_dra.explain.funnel.selector_terms import judge, observations, term_texts
 from kubectl_dra.explain.funnel.shown import Observation, StageName
 from kubectl_dra.explain.funnel.stages import (
     GROUPS_GATE,
     Failures,
     FeatureOff,
+    GroupsDiffer,
     OperationsNotSkipped,
     PoolObsolete,
     SelectorFalse,
@@ -39,9 +38,6 @@ from kubectl_dra.explain.funnel.stages import (
 )
 from kubectl_dra.explain.holders import HolderIndex
 from kubectl_dra.explain.phrase import ObjectName, Words, say
-
-if TYPE_CHECKING:
-    from kubectl_dra.allocation.counters import GroupClash
 
 _SELECTED = (StageName.TAINT, StageName.HELD, StageName.GROUPS, StageName.COUNTERS)
 """The stages at which a device is one that the request selects, and not to be had."""
@@ -63,12 +59,7 @@ class RequestFunnel:
     """The funnel of one request or subrequest. ``usable`` are the devices left at its end."""
 
     def __init__(
-        self,
-        view: DeviceView,
-        name: str,
-        spec: DeviceRequest,
-        device_class: DeviceClass,
-        holders: HolderIndex,
+        self, view: DeviceView, name: str, spec: DeviceRequest, device_class: DeviceClass, holders: HolderIndex
     ) -> None:
         self.view = view
         self.name = name
@@ -313,8 +304,6 @@ class RequestFunnel:
         refused, pool = self._charged(item)
         if pool is None or refused is None or isinstance(refused, CounterShortage):
             return ""
-        from kubectl_dra.explain.funnel.search_refusals import GroupsDiffer
-
         return GroupsDiffer(refused, self._holders.of_counter_set(pool, refused.counter_set))
 
     def _counter_problem(self, item: PublishedDevice) -> Words:

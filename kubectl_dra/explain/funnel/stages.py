@@ -10,10 +10,11 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from kubectl_dra.allocation.capacity import CapacityLack, CapacityShortage
-from kubectl_dra.allocation.counters import CounterShortage
+from kubectl_dra.allocation.counters import CounterShortage, GroupClash
 from kubectl_dra.allocation.pools import Pool
+from kubectl_dra.allocation.search_context import Alternative, CandidateDevice, Lack
 from kubectl_dra.api.claims import DeviceRequest
-from kubectl_dra.api.slices import PoolID
+from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.funnel.shown import Position, StageError, StageName
@@ -83,16 +84,6 @@ class PoolObsolete(Statement, frozen=True):
 
     TEXT = "pool {pool} is obsolete here: a newer generation exists for other nodes"
     pool: PoolID | tuple[PoolID, ...]
-
-
-class CounterOverdrawn(Statement, frozen=True):
-    """Devices in use take more of a counter than it has."""
-
-    TEXT = "counter {counter} of set {counter_set} is overdrawn ({available}){held}"
-    counter: str
-    counter_set: str
-    available: object
-    held: Words
 
 
 def counted(reasons: Iterable[Words]) -> list[tuple[Words, int]]:
@@ -180,10 +171,9 @@ def describe_taint(taint: DeviceTaint, spec: DeviceRequest) -> Phrase:
     return say(text, taint=with_owner(taint), key=near.key, part=near.mismatch(taint))
 
 
-class CounterShort(Statement, frozen=True):
-    """A counter has too little left because of the devices of ``holders``."""
+class CounterLack(Statement, frozen=True):
+    """What is wrong with a counter because of the devices of ``holders``."""
 
-    TEXT = "needs {short.needed} of counter {short.counter} in set {short.counter_set}, {short.available} left{used}"
     short: CounterShortage
     holders: tuple[Phrase, ...] = ()
 
@@ -193,12 +183,21 @@ class CounterShort(Statement, frozen=True):
         return say(", used by {holders:some}", holders=self.holders) if self.holders else ""
 
 
+class CounterShort(CounterLack, frozen=True):
+    """It has too little left."""
+
+    TEXT = "needs {short.needed} of counter {short.counter} in set {short.counter_set}, {short.available} left{used}"
+
+
+class CounterOverdrawn(CounterLack, frozen=True):
+    """Devices in use take more of it than it has."""
+
+    TEXT = "counter {short.counter} of set {short.counter_set} is overdrawn ({short.available}){used}"
+
+
 def describe_counters(short: CounterShortage, holders: tuple[Phrase, ...]) -> Words:
     """A counter shortage."""
-    held = say(", used by {holders:some}", holders=holders) if holders else ""
-    if not short.needed:
-        return CounterOverdrawn(short.counter, short.counter_set, short.available, held)
-    return CounterShort(short, holders)
+    return CounterShort(short, holders) if short.needed else CounterOverdrawn(short, holders)
 
 
 def describe_pool(pool: Pool) -> Words:
@@ -207,18 +206,9 @@ def describe_pool(pool: Pool) -> Words:
         text = "{slices:slice} of pool {pool} {slices:has|have} compatibility groups, and the feature {gate} is off"
         return say(text, slices=pool.ignored, pool=pool.id, gate=GROUPS_GATE)
     if pool.incomplete:
-        text = "pool {pool.id} is incomplete: generation {pool.generation} has {pool.found} of {pool.expected} slices"
-        return say(text, pool=PoolCounts(pool.id, pool.generation, pool.found, pool.expected))
+        text = "pool {pool} is incomplete: generation {generation} has {found} of {expected} slices"
+        return say(text, pool=pool.id, generation=pool.generation, found=pool.found, expected=pool.expected)
     return say("pool {pool} is invalid: {problem}", pool=pool.id, problem=pool.invalid) if pool.invalid else ""
-
-
-class PoolCounts(NamedTuple):
-    """The numbers of an incomplete pool."""
-
-    id: PoolID
-    generation: int
-    found: int
-    expected: int
 
 
 # At which stage of a funnel each published device fails, and why. Kept for slices: devices are many more.
@@ -319,3 +309,86 @@ def _reasons(stage: StageResult) -> dict[str | int, Words]:
         else:
             reasons.update((id(item), reason) for item, reason in (first, *rest))
     return reasons
+
+
+# What the search itself refuses while combining devices: counters and capacity used up by the pod's own picks.
+
+
+class LostDevice(NamedTuple):
+    """A device that a request lost to others of the same pod, and what the device then lacks."""
+
+    request: str
+    device: DeviceID
+    lack: Lack
+
+    @property
+    def said(self) -> Words:
+        """What it lacks."""
+        lack = self.lack
+        if isinstance(lack, CounterShortage):
+            return say(
+                "counter {short.counter} of set {short.counter_set}: {short.available} available, {short.charged} "
+                "taken by the pod's other devices, {short.needed} more needed",
+                short=lack,
+            )
+        if isinstance(lack, CapacityShortage):
+            return say("{short.capacity}: {short.used} of {short.value} used, {short.amount} more needed", short=lack)
+        text = "one {own}, and what draws on counter set {clash.counter_set} by then {common}"
+        return say(text, clash=lack, own=own_groups(lack), common=common_groups(lack))
+
+
+class Refusals(Struct):
+    """An observer of one attempt that keeps the refusals caused by devices picked before."""
+
+    counts: Counter[type[Lack]] = field(default_factory=Counter)
+    first: dict[type[Lack], LostDevice] = field(default_factory=dict)
+
+    def lacks(self, alternative: Alternative, candidate: CandidateDevice, lack: Lack) -> None:
+        """Record one refusal of the search."""
+        kind = type(lack)
+        self.counts[kind] += 1
+        if kind not in self.first:
+            self.first[kind] = LostDevice(alternative.result_name, candidate.id, lack)
+
+    def most_frequent(self) -> LostDevice | None:
+        """The first example of the most frequent kind of refusal, or None."""
+        if not self.counts:
+            return None
+        return self.first[self.counts.most_common(1)[0][0]]
+
+
+# Compatibility groups that keep a device from being used beside others, in words.
+
+
+def own_groups(clash: GroupClash) -> Words:
+    """The compatibility groups of a device."""
+    text = "is in compatibility {count:group|groups} {own}"
+    return say(text, count=len(clash.own), own=clash.own) if clash.own else "is in no compatibility group"
+
+
+def common_groups(clash: GroupClash) -> Words:
+    """The groups that the devices beside it share."""
+    return say("is in {common}", common=clash.common) if clash.common else "has no group in common"
+
+
+class GroupsDiffer(Statement, frozen=True):
+    """A device may not be in use beside others of its counter set: they have no compatibility group in common."""
+
+    TEXT = "{own}; what draws on counter set {clash.counter_set} now {common}{used}"
+    clash: GroupClash
+    holders: tuple[Phrase, ...] = ()
+
+    @property
+    def own(self) -> Words:
+        """The device's groups."""
+        return own_groups(self.clash)
+
+    @property
+    def common(self) -> Words:
+        """Those of the others."""
+        return common_groups(self.clash)
+
+    @property
+    def used(self) -> Words:
+        """By whom."""
+        return say(": {holders:some}", holders=self.holders) if self.holders else ""

@@ -41,7 +41,8 @@ def changed_node(copy: NodeCopy, described: Described, snapshot: Snapshot) -> No
             # No device has it so far: those have it whose driver may publish it.
             changed = _each(copy, partial(_with_new, name=name, text=text))
         if changed is None:
-            there = dict.fromkeys(own_name(device.driver, full) for device in devices for full in _names(device))
+            names = ((device.driver, full) for device in devices for full in (*device.attributes, *device.capacity))
+            there = dict.fromkeys(own_name(*known) for known in names)
             driver = drivers[0] if drivers else None
             raise unknown_name(name, text, driver, described, f"devices of {copy.like}", tuple(there))
         copy = changed
@@ -60,10 +61,6 @@ def _each(copy: NodeCopy, change: Callable[[Device], Device | None]) -> NodeCopy
             devices.append(device if other is None else other)
         slices.append(replace(slice_, devices=tuple(devices)))
     return copy._replace(slices=slices) if changed else None
-
-
-def _names(device: Device) -> tuple[str, ...]:
-    return (*device.attributes, *device.capacity)
 
 
 def _with(device: Device, name: str, text: str) -> Device | None:

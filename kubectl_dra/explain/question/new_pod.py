@@ -1,4 +1,4 @@
-"""A pod from a manifest: what the API server would make of it, and why it would refuse it."""
+"""A pod from a manifest: what the API server would make of it, and why it would refuse it or what is changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kubectl_dra.api.meta import EMPTY, title
 from kubectl_dra.api.nodes import Affinity, PodAffinity
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import GROUP, default_version, lifecycle
-from kubectl_dra.cluster.snapshot import Snapshot, WrittenKey, stand_in
+from kubectl_dra.cluster.snapshot import RefusedChange, Snapshot, WrittenKey, stand_in
 from kubectl_dra.errors import InputError
 from kubectl_dra.explain.question.resolve import Question, about_pod
 from kubectl_dra.explain.settings import Settings
@@ -79,12 +79,16 @@ def _written_for(question: Question, snapshot: Snapshot) -> Iterator[tuple[Conce
     for key in dict.fromkeys(keys):
         if (raw := snapshot.written.get(key)) is not None:
             yield Concerned(key[0], key[2], key[1]), raw
-    stands_for = stand_in(question.pod)
-    if stands_for is None:
-        return
+    yield from _makers(question, snapshot)
+
+
+def _makers(question: Question, snapshot: Snapshot) -> Iterator[tuple[Concerned, Mapping[str, Any]]]:
+    """The workload of the manifest that makes the pod."""
+    stands_for, space = stand_in(question.pod), question.namespace
     for raw in snapshot.workloads:
         meta = raw.get("metadata") or EMPTY
-        if title(raw) == stands_for.workload and (meta.get("namespace") or space) == space:
+        own = (meta.get("namespace") or space) == space
+        if stands_for is not None and own and title(raw) == stands_for.workload:
             yield Concerned(raw["kind"], meta.get("name") or "", space), raw
 
 
@@ -161,3 +165,20 @@ def _of_terms(path: str, affinity: PodAffinity) -> Iterator[tuple[str, LabelSele
     for where, term in terms:
         yield f"{where}.labelSelector", term.label_selector
         yield f"{where}.namespaceSelector", term.namespace_selector
+
+
+# Changes of a manifest that the API server refuses and that a question depends on.
+
+_KINDS = {"pod": "Pod", "claim": "ResourceClaim"}
+
+
+def refused_changes(question: Question, snapshot: Snapshot) -> Iterator[RefusedChange]:
+    """Of the object itself, of the workload that makes the pod, and of the templates that its claims are made from."""
+    templates = [entry.template for entry in question.claims if entry.template]
+    makers = [(maker.kind, maker.name) for maker, _ in _makers(question, snapshot)]
+    for change in snapshot.refused:
+        own = (change.kind, change.name)
+        itself = question.exists and own == (_KINDS[question.kind], question.name)
+        template = change.kind == "ResourceClaimTemplate" and change.name in templates
+        if change.namespace == question.namespace and (itself or template or own in makers):
+            yield change

@@ -1,30 +1,39 @@
-"""What a node in words has besides its devices: taints and labels, as far as the cluster or the product tells them."""
+"""What a node in words has besides its devices: taints and labels that are known, or that a pod asks for."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import reduce
+from itertools import chain
 from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubectl_dra.api.labels import Requirement
+from kubectl_dra.api.labels import InvalidNodeSelector, Requirement, requirement_matches
 from kubectl_dra.api.nodes import Node, NodeTaint
+from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity
-from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import BLOCKING_EFFECTS
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot, stand_in
 from kubectl_dra.data.clouds import cloud_of_label, machine_types
 from kubectl_dra.data.drivers import Driver, vendor_files
-from kubectl_dra.explain.question.asked_labels import AskedLabel, asked_domains, asked_labels
 from kubectl_dra.explain.question.device_facts import attribute_text, products_there
 from kubectl_dra.explain.question.node_in_words import INSTANCE_TYPE, NodeInWords
 from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.scheduling.framework import ClusterState
+from kubectl_dra.scheduling.inter_pod_affinity import (
+    is_about,
+    namespace_labels,
+    required_affinity,
+    required_anti_affinity,
+)
 from kubectl_dra.scheduling.node_copy import passes
+from kubectl_dra.scheduling.pod_topology_spread import HOSTNAME, constraints
 from kubectl_dra.scheduling.scheduler import Scheduler
+from kubectl_dra.scheduling.simple_filters import required_affinity as required_node_affinity
+from kubectl_dra.text import whole_number
 
 _PLACES: Final = ("topology.kubernetes.io/", "topology.gke.io/", "failure-domain.beta.kubernetes.io/")
 """Prefixes of labels with a node's place, which is unknown for a node that does not exist."""
@@ -55,7 +64,10 @@ def furnished(
     """The node with the taints and labels that follow from the cluster and its product, for what is asked."""
     pods = [question.pod for question in questions if question.pod is not None]
     likes = _likes(words.driver, snapshot)
-    taints = reduce(_in_both, (_lasting(node) for node in likes)) if likes else ()
+    lasting = [
+        [taint for taint in node.taints if taint.effect in BLOCKING_EFFECTS and not passes(taint.key)] for node in likes
+    ]
+    taints = tuple(taint for taint in lasting[0] if all(taint in other for other in lasting)) if lasting else ()
     labels = dict(words.node.node.labels)
     asked = {each.key for pod in pods for each in asked_labels(pod, labels).labels}
     implied = {key: values for key, values in _implied(words).items() if _labelled(key, words, asked, snapshot)}
@@ -108,27 +120,16 @@ def _is_same(node: Node, words: NodeInWords, snapshot: Snapshot) -> bool:
     """Whether a node has as many devices of one of the products, or of any where none is named, and is of no other
     machine type: labels may tell the size.
     """
-    machine, own = words.described.machine, node.labels.get(INSTANCE_TYPE, "")
-    if machine and own and own != machine:
+    machine, there = words.described.machine, node.labels.get(INSTANCE_TYPE, "")
+    if machine and there and there != machine:
         return False
-    devices = sum(len(slice_.devices) for slice_ in snapshot.slices if _is_of(slice_, node, words.driver))
+    own = [slice_ for slice_ in snapshot.slices if slice_.scope.node_name == node.name]
+    devices = sum(len(slice_.devices) for slice_ in own if slice_.driver == words.driver.name)
     if devices != sum(len(slice_.devices) for slice_ in words.node.slices):
         return False
     return not words.products or any(
         name in words.products for name in products_there(words.driver, snapshot, node.name)
     )
-
-
-def _is_of(slice_: ResourceSlice, node: Node, driver: Driver) -> bool:
-    return slice_.scope.node_name == node.name and slice_.driver == driver.name
-
-
-def _lasting(node: Node) -> tuple[NodeTaint, ...]:
-    return tuple(taint for taint in node.taints if taint.effect in BLOCKING_EFFECTS and not passes(taint.key))
-
-
-def _in_both(first: tuple[NodeTaint, ...], second: tuple[NodeTaint, ...]) -> tuple[NodeTaint, ...]:
-    return tuple(taint for taint in first if taint in second)
 
 
 def _of_another_cloud(key: str, words: NodeInWords) -> bool:
@@ -208,12 +209,8 @@ def _rules(driver: Driver) -> Iterator[Mapping[str, Any]]:
             vendors = (vendor_files().get(vendor) for vendor in rule.get("only_for") or [file.id])
             own = any(vendor is not None and driver.name in vendor.drivers for vendor in vendors)
             known = rule.get("attribute") in driver.attributes or rule.get("capacity") in driver.capacities
-            if own and "key" in rule and known and _is_of_whole(rule):
+            if own and "key" in rule and known and "class" not in rule:
                 yield rule
-
-
-def _is_of_whole(rule: Mapping[str, Any]) -> bool:
-    return "class" not in rule
 
 
 def _values(rule: Mapping[str, Any], text: str) -> Iterator[str]:
@@ -223,3 +220,111 @@ def _values(rule: Mapping[str, Any], text: str) -> Iterator[str]:
         yield from (value for value, pattern in spelling["map"].items() if re.search(pattern, text))
     elif rule.get("form", _FORM) == _FORM and "when" not in rule:
         yield text.replace(" ", "-") if "form" in rule else text
+
+
+# What a pod asks of the labels of a node in words, as far as nobody knows whether it has them.
+
+_LACKING = ("NotIn", "DoesNotExist")
+"""Operators that a node without the label meets."""
+
+
+class AskedLabel(Struct, frozen=True):
+    """A label that a pod asks for, with the ``value`` that a node is given to see what else it lacks.
+
+    ``wanted`` is the requirement that it meets; None where pods are placed by the domain that the label names, of which
+    the cluster has those that are ``there``.
+    """
+
+    key: str
+    value: str
+    wanted: Requirement | None = None
+    there: tuple[str, ...] = ()
+
+    @property
+    def said(self) -> str:
+        """What the node must have."""
+        if self.wanted is None:
+            return f"{self.key} with a value that suits the pods"
+        if self.wanted.operator == "In":
+            return f"{self.key}={self.value}"
+        return self.key if self.wanted.operator == "Exists" else str(self.wanted)
+
+    @property
+    def typed(self) -> str:
+        """How the flag says that it has it."""
+        exact = self.wanted is not None and self.wanted.operator == "In"
+        return f"label:{self.key}={self.value if exact else 'VALUE'}"
+
+    def met_by(self, value: str) -> bool:
+        """Whether this value would do as well."""
+        return self.wanted is None or _meets(self.wanted, {self.key: value})
+
+
+class LabelsAsked(Struct, frozen=True):
+    """What a pod asks for, and the labels that it must not meet on a node that may have them."""
+
+    labels: Sequence[AskedLabel] = ()
+    without: Sequence[Requirement] = ()
+
+
+def asked_labels(pod: Pod, labels: Mapping[str, str]) -> LabelsAsked:
+    """What nodeSelector and required node affinity ask of labels that are not among those that are known.
+
+    Of several terms one is enough: the first that the known labels allow.
+    """
+    wanted = [Requirement(key, "In", (value,)) for key, value in pod.spec.node_selector.items()]
+    required = required_node_affinity(pod)
+    for term in required.terms if required is not None else ():
+        known = (each for each in term.expressions if each.key in labels)
+        if not term.fields and all(_meets(each, labels) for each in known):
+            wanted += term.expressions
+            break
+    unknown = [each for each in wanted if each.key not in labels and each.key != HOSTNAME]
+    asked = {each.key: AskedLabel(each.key, _value(each), each) for each in unknown if each.operator not in _LACKING}
+    without = [each for each in unknown if each.operator in _LACKING and each.key not in asked]
+    return LabelsAsked(tuple(asked.values()), tuple(without))
+
+
+def _value(requirement: Requirement) -> str:
+    """A value that would do; what no value meets is left as it is."""
+    text = next(iter(requirement.values), "")
+    if requirement.operator not in ("Gt", "Lt"):
+        return text
+    number = whole_number(text.lstrip("+-"), 19)
+    if number is None:
+        return text
+    number = -number if text.startswith("-") else number
+    return str(number + 1 if requirement.operator == "Gt" else number - 1)
+
+
+def _meets(requirement: Requirement, labels: Mapping[str, str]) -> bool:
+    try:
+        return requirement_matches(requirement, labels)
+    except InvalidNodeSelector:
+        return False
+
+
+def asked_domains(pod: Pod, several: bool, name: str, state: ClusterState) -> Iterator[AskedLabel]:
+    """The labels by whose domains the pod is placed: with that of a pod that it wants near, else one of its own.
+
+    Anti-affinity is about a domain only where a pod that it means is there, or comes: ``several`` are placed.
+    """
+
+    def of_domain(key: str, value: str) -> AskedLabel:
+        values = {node.node.labels.get(key, "") for node in state.nodes.values()} - {""}
+        return AskedLabel(key, value, there=tuple(sorted(values)))
+
+    for term in required_affinity(pod, state):
+        near = (node.node.labels.get(term.key) for node in state.nodes.values() if any(map(term.means, node.pods)))
+        yield of_domain(term.key, next(filter(None, near), name))
+    for constraint in constraints(pod, "DoNotSchedule", state):
+        yield of_domain(constraint.key, name)
+    placed = list(chain.from_iterable(node.pods for node in state.nodes.values()))
+    for term in required_anti_affinity(pod, state):
+        if (several and term.means(pod)) or any(map(term.means, placed)):
+            yield of_domain(term.key, name)
+    own = namespace_labels(pod, state)
+    for other in placed:
+        for theirs in other.required_anti_affinity:
+            if is_about(theirs, other, pod, own):
+                yield of_domain(theirs.topology_key, name)

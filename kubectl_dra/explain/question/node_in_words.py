@@ -154,7 +154,7 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
         products = (exact,)
     kind = _kind(driver, typed)
     products = _with_partitions(driver, kind, products, described)
-    said = _typed(driver, typed, described, snapshot)
+    said = typed_facts(driver, typed, described, snapshot)
     certain = {
         name: next(iter(known.values))
         for name in sorted(kind.always)
@@ -374,7 +374,7 @@ def unknown_product(
     return FlagValueError(f'product "{wanted}" is not in the catalogue; {known}', instead=instead)
 
 
-def _typed(driver: Driver, typed: Mapping[str, str], described: Described, snapshot: Snapshot) -> DeviceFacts:
+def typed_facts(driver: Driver, typed: Mapping[str, str], described: Described, snapshot: Snapshot) -> DeviceFacts:
     """Attributes and capacities that were typed: those of the catalogue, and those that devices of the cluster have."""
     attributes: dict[str, Any] = {}
     capacity: dict[str, Any] = {}
@@ -424,15 +424,6 @@ def amount(name: str, text: str) -> str:
     except QuantityError:
         raise InputError(f'{name} is an amount such as 80Gi, not "{text}"') from None
     return text
-
-
-def is_quantity(text: str) -> bool:
-    """Whether a text is an amount of a capacity."""
-    try:
-        Quantity.parse(text)
-    except QuantityError:
-        return False
-    return True
 
 
 def _value(driver: Driver, name: str, text: str) -> dict[str, Any]:

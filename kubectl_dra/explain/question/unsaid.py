@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -19,15 +19,8 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.clouds import machine_types
 from kubectl_dra.data.drivers import catalogue, name_in
 from kubectl_dra.errors import FlagValueError, InputError, UsageError
-from kubectl_dra.explain.question.device_facts import (
-    DeviceFacts,
-    facts_of,
-    names_there,
-    plausible,
-    products_there,
-    typed_value,
-)
-from kubectl_dra.explain.question.node_in_words import NodeInWords, is_quantity, node_in_words, with_product
+from kubectl_dra.explain.question.device_facts import DeviceFacts, facts_of, names_there, plausible, products_there
+from kubectl_dra.explain.question.node_in_words import NodeInWords, node_in_words, typed_facts, with_product
 from kubectl_dra.explain.question.resolve import Question
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import join
@@ -41,6 +34,52 @@ _MOST_TRIED: Final = 64
 """Largest number of values of a name, and of examples, that are tried."""
 
 
+class QuestionInCluster(NamedTuple):
+    """A question, with the cluster and the scheduler of which it is asked."""
+
+    question: Question
+    snapshot: Snapshot
+    scheduler: Scheduler
+
+    @property
+    def specs(self) -> list[DeviceRequest]:
+        """What its claims ask for."""
+        return [spec for claim in self.question.existing_claims for spec in claim.alternatives()]
+
+    def selectors(self, spec: DeviceRequest) -> list[str]:
+        """The selectors of a request and of its class."""
+        known = self.snapshot.classes.get(spec.device_class)
+        return [text for text in (*(known.selectors if known is not None else ()), *spec.selectors) if text]
+
+    @property
+    def expressions(self) -> list[str]:
+        """All selectors, each once."""
+        return list(dict.fromkeys(text for spec in self.specs for text in self.selectors(spec)))
+
+    def taken(self, devices: Sequence[Device], specs: Sequence[DeviceRequest] | None = None) -> list[Device]:
+        """The devices that one of these requests takes, or any of the question's."""
+        selectors = self.scheduler.sees(Cluster(self.snapshot)).cycle.selectors
+        wanted = self.specs if specs is None else specs
+        accepted = [selectors.accepted(self.selectors(spec), devices) for spec in wanted]
+        return [device for device in devices if any(device in group for group in accepted)]
+
+    def columns(self) -> Iterator[Column]:
+        """What its claims read of devices."""
+        for claim in self.question.existing_claims:
+            for constraint in claim.constraints:
+                domain, _, name = constraint.attribute.rpartition("/")
+                yield Column("attribute", domain or None, name)
+        for spec in self.specs:
+            for name in spec.capacity or ():
+                domain, _, name = name.rpartition("/")
+                yield Column("capacity", domain or None, name)
+        for expression in self.expressions:
+            try:
+                yield from compile_expression(self.scheduler.environment, expression).columns or ()
+            except CompileError:
+                continue
+
+
 class Completion(NamedTuple):
     """Values of the flag, each after a label; whether they differ in ``products``."""
 
@@ -48,15 +87,15 @@ class Completion(NamedTuple):
     products: bool = False
 
 
-def missing(words: NodeInWords, question: Question, snapshot: Snapshot, scheduler: Scheduler) -> dict[str, str]:
+def missing(words: NodeInWords, asking: QuestionInCluster) -> dict[str, str]:
     """The attributes and capacities that a question's selectors and constraints read and nobody has said.
 
     Each with its kind, as in ``Column``.
     """
     device, kind = words.device, words.kind
     unsaid: dict[str, str] = {}
-    there = names_there(device.driver, snapshot)
-    for column in _columns(question, snapshot, scheduler):
+    there = names_there(device.driver, asking.snapshot)
+    for column in asking.columns():
         if column.id is None or column.kind not in ("attribute", "capacity"):
             continue
         name = name_in(device.driver, column)
@@ -71,9 +110,7 @@ def missing(words: NodeInWords, question: Question, snapshot: Snapshot, schedule
     return dict(sorted(unsaid.items()))
 
 
-def of_other_drivers(
-    words: NodeInWords, question: Question, snapshot: Snapshot, scheduler: Scheduler
-) -> dict[str, str]:
+def of_other_drivers(words: NodeInWords, asking: QuestionInCluster) -> dict[str, str]:
     """The requests that only devices of other drivers serve, each with one of these; empty if words may be enough.
 
     They are enough for a no where none of the requests is served by the driver of the words, or where devices that are
@@ -81,11 +118,11 @@ def of_other_drivers(
     """
     own, others = False, dict[str, str]()
     published: dict[tuple[str, bool], list[Device]] = {}
-    for slice_ in snapshot.slices:
+    for slice_ in asking.snapshot.slices:
         published.setdefault((slice_.driver, not slice_.scope.node_name), []).extend(slice_.devices)
-    for claim in question.existing_claims:
+    for claim in asking.question.existing_claims:
         for request in claim.requests if claim.allocation is None else ():
-            served = _serving(request.alternatives(), words, published, snapshot, scheduler)
+            served = _serving(request.alternatives(), words, published, asking)
             if words.driver.name in served:
                 own = True
             elif served and not any(served.values()):
@@ -97,8 +134,7 @@ def _serving(
     specs: Sequence[DeviceRequest],
     words: NodeInWords,
     published: Mapping[tuple[str, bool], Sequence[Device]],
-    snapshot: Snapshot,
-    scheduler: Scheduler,
+    asking: QuestionInCluster,
 ) -> dict[str, bool]:
     """The drivers whose devices a request takes, each with whether some are not of one node alone, as they are
     ``published`` by drivers and by that.
@@ -107,9 +143,9 @@ def _serving(
     """
     served: dict[str, bool] = {}
     for (driver, shared), devices in published.items():
-        if _taken_by(specs, devices, snapshot, scheduler):
+        if asking.taken(devices, specs):
             served[driver] = served.get(driver, False) or shared
-    if _taken_by(specs, [words.device], snapshot, scheduler):
+    if asking.taken([words.device], specs):
         served.setdefault(words.driver.name, False)
     for spec in specs if not served else ():
         if (brings := catalogue().of_class(spec.device_class)) is not None:
@@ -117,55 +153,29 @@ def _serving(
     return served
 
 
-def _columns(question: Question, snapshot: Snapshot, scheduler: Scheduler) -> Iterator[Column]:
-    """What the claims of a question read of devices."""
-    expressions: dict[str, None] = {}
-    for claim in question.existing_claims:
-        for constraint in claim.constraints:
-            domain, _, name = constraint.attribute.rpartition("/")
-            yield Column("attribute", domain or None, name)
-        for spec in claim.alternatives():
-            expressions.update(dict.fromkeys(_selectors(spec, snapshot)))
-            for name in spec.capacity or ():
-                domain, _, name = name.rpartition("/")
-                yield Column("capacity", domain or None, name)
-    for expression in expressions:
-        try:
-            yield from compile_expression(scheduler.environment, expression).columns or ()
-        except CompileError:
-            continue
-
-
-def _selectors(spec: DeviceRequest, snapshot: Snapshot) -> list[str]:
-    known = snapshot.classes.get(spec.device_class)
-    return [text for text in (*(known.selectors if known is not None else ()), *spec.selectors) if text]
-
-
-def saying_all(
-    words: NodeInWords, names: Mapping[str, str], question: Question, snapshot: Snapshot, scheduler: Scheduler
-) -> Completion:
+def saying_all(words: NodeInWords, names: Mapping[str, str], asking: QuestionInCluster) -> Completion:
     """The values of the flag that say all: with the products that may be meant, or with examples."""
     candidates: Sequence[str] = words.products if len(words.products) != 1 else ()
     if not candidates and not words.products:
-        there = products_there(words.driver, snapshot)
+        there = products_there(words.driver, asking.snapshot)
         devices = sum(len(slice_.devices) for slice_ in words.node.slices)
         candidates = tuple(dict.fromkeys((*there, *sorted(words.driver.products, key=_sold(devices)))))
     variants = {}
     for product in candidates:
-        facts = facts_of(words.driver, words.kind, (product,), snapshot)
+        facts = facts_of(words.driver, words.kind, (product,), asking.snapshot)
         if all(facts.has(kind, name) for name, kind in names.items()):
             variants[product] = _device(words, facts)
     if not words.products:
-        taken = _taken(list(variants.values()), question, snapshot, scheduler)
+        taken = asking.taken(list(variants.values()))
         variants = {product: device for product, device in variants.items() if device in taken}
     if variants:
         shown = list(variants)[:_MOST_PRODUCTS]
         values = [(f"With {product}", words.described.written({"product": product})) for product in shown]
         return Completion(values, products=True)
-    examples = _examples(words, names, question, snapshot, scheduler)
-    if examples is None and (values := _of_another_kind(words, question, snapshot, scheduler)):
+    examples = _examples(words, names, asking)
+    if examples is None and (values := _of_another_kind(words, asking)):
         return Completion(values)
-    return Completion([_example(words, _usual(words, names, snapshot) if examples is None else examples)])
+    return Completion([_example(words, _usual(words, names, asking.snapshot) if examples is None else examples)])
 
 
 def _example(words: NodeInWords, values: Mapping[str, str]) -> tuple[str, str]:
@@ -179,15 +189,11 @@ def _sold(devices: int) -> Callable[[str], bool]:
     return lambda product: product not in known
 
 
-def _examples(
-    words: NodeInWords, names: Mapping[str, str], question: Question, snapshot: Snapshot, scheduler: Scheduler
-) -> dict[str, str] | None:
+def _examples(words: NodeInWords, names: Mapping[str, str], asking: QuestionInCluster) -> dict[str, str] | None:
     """A value of each name: of those that selectors compare it with, and those of devices, the first that they take;
     None if they take no device with any of these.
     """
-    specs = [spec for claim in question.existing_claims for spec in claim.alternatives()]
-    texts = list(dict.fromkeys(text for spec in specs for text in _selectors(spec, snapshot)))
-    usual = _usual(words, names, snapshot)
+    texts, usual = asking.expressions, _usual(words, names, asking.snapshot)
     values = []
     for name, known in usual.items():
         # Each literal of a selector that reads it may be what it is compared with.
@@ -195,8 +201,12 @@ def _examples(
         values.append(tuple(islice(dict.fromkeys((known, *found)), _MOST_VALUES)))
     for chosen in islice(itertools.product(*values), _MOST_TRIED):
         example = dict(zip(usual, chosen, strict=True))
-        facts = _said(words, names, example, snapshot)
-        if facts is not None and _taken([_device(words, facts)], question, snapshot, scheduler):
+        try:
+            facts = typed_facts(words.driver, example, words.described, asking.snapshot)
+        except (InputError, UsageError):
+            # It is none of the type.
+            continue
+        if asking.taken([_device(words, facts)]):
             return example
     return None
 
@@ -205,9 +215,7 @@ def _usual(words: NodeInWords, names: Mapping[str, str], snapshot: Snapshot) -> 
     return {name: plausible(words.driver, kind, name, snapshot) for name, kind in names.items()}
 
 
-def _of_another_kind(
-    words: NodeInWords, question: Question, snapshot: Snapshot, scheduler: Scheduler
-) -> list[tuple[str, str]]:
+def _of_another_kind(words: NodeInWords, asking: QuestionInCluster) -> list[tuple[str, str]]:
     """What makes the devices ones of another kind, such as a partition, that requests take; empty if there is none.
 
     Of a product that has none, the products that have.
@@ -220,50 +228,30 @@ def _of_another_kind(
             continue
         changed = replace(described, first="", base={}, words={**described.all, **given})
         try:
-            other = node_in_words(changed, (), snapshot, words.node.node.name)
+            other = node_in_words(changed, (), asking.snapshot, words.node.node.name)
         except FlagValueError as error:
             others += error.instead
             continue
         except (InputError, UsageError):
             continue
-        names = missing(other, question, snapshot, scheduler)
-        if not names and _taken([other.device], question, snapshot, scheduler):
+        names = missing(other, asking)
+        if not names and asking.taken([other.device]):
             return [_example(words, given)]
-        if names and (examples := _examples(other, names, question, snapshot, scheduler)) is not None:
+        if names and (examples := _examples(other, names, asking)) is not None:
             return [_example(words, {**given, **examples})]
     return others
 
 
-def _said(
-    words: NodeInWords, names: Mapping[str, str], values: Mapping[str, str], snapshot: Snapshot
-) -> DeviceFacts | None:
-    """What devices have with these values; None where one is none of the type."""
-    there, known = names_there(words.driver.name, snapshot), words.driver.attributes
-    attributes: dict[str, Mapping[str, Any]] = {}
-    capacity: dict[str, Mapping[str, Any]] = {}
-    for name, text in values.items():
-        if names[name] == "capacity":
-            if not is_quantity(text):
-                return None
-            capacity[name] = {"value": text}
-            continue
-        type_ = known[name].type if name in known else there.get(name, ("", "string"))[1]
-        value = typed_value(type_, text)
-        if value is None:
-            return None
-        attributes[name] = value
-    return DeviceFacts(attributes, capacity)
-
-
-def all_the_same(words: NodeInWords, questions: Sequence[Question], snapshot: Snapshot, scheduler: Scheduler) -> bool:
+def all_the_same(words: NodeInWords, askings: Sequence[QuestionInCluster]) -> bool:
     """Whether each selector says the same of a device, whichever of the products that may be meant it is."""
-    products = [facts_of(words.driver, words.kind, (product,), snapshot) for product in words.products]
-    devices = [_device(words, facts) for facts in products]
-    selectors = scheduler.sees(Cluster(snapshot)).cycle.selectors
-    specs = [spec for question in questions for claim in question.existing_claims for spec in claim.alternatives()]
-    if len(devices) < 2 or any(spec.capacity for spec in specs):
+    devices = [
+        _device(words, facts_of(words.driver, words.kind, (product,), askings[0].snapshot))
+        for product in words.products
+    ]
+    if len(devices) < 2 or any(spec.capacity for asking in askings for spec in asking.specs):
         return False
-    for text in dict.fromkeys(text for spec in specs for text in _selectors(spec, snapshot)):
+    selectors = askings[0].scheduler.sees(Cluster(askings[0].snapshot)).cycle.selectors
+    for text in dict.fromkeys(text for asking in askings for text in asking.expressions):
         first, *others = selectors.verdicts(text, devices)
         if not isinstance(first, bool) or any(other is not first for other in others):
             return False
@@ -276,31 +264,15 @@ def _device(words: NodeInWords, facts: DeviceFacts) -> Device:
     return replace(device, attributes=attributes, capacity=capacity)
 
 
-def taken_in_its_place(
-    words: NodeInWords, question: Question, snapshot: Snapshot, scheduler: Scheduler
-) -> dict[str, str]:
+def taken_in_its_place(words: NodeInWords, asking: QuestionInCluster) -> dict[str, str]:
     """The products called as typed that the cluster does not have and a request takes, where it takes none of those
     that the cluster has. Each with its value of the flag, after those of the cluster; empty if there is none.
     """
-    others = {product: with_product(words, product, snapshot).device for product in words.not_there}
+    others = {product: with_product(words, product, asking.snapshot).device for product in words.not_there}
     taken: dict[str, None] = {}
-    for request in (claim_request for claim in question.existing_claims for claim_request in claim.requests if others):
-        found = _taken_by(request.alternatives(), [words.device, *others.values()], snapshot, scheduler)
-        if words.device not in found:
-            taken.update({product: None for product, device in others.items() if device in found})
+    for request in (request for claim in asking.question.existing_claims for request in claim.requests if others):
+        accepted = asking.taken([words.device, *others.values()], request.alternatives())
+        if words.device not in accepted:
+            taken.update({product: None for product, device in others.items() if device in accepted})
     shown = (*words.products, *list(taken)[:_MOST_PRODUCTS]) if taken else ()
     return {product: words.described.written({"product": product}) for product in shown}
-
-
-def _taken(devices: Sequence[Device], question: Question, snapshot: Snapshot, scheduler: Scheduler) -> list[Device]:
-    """The devices that some request of the question takes."""
-    specs = [spec for claim in question.existing_claims for spec in claim.alternatives()]
-    return _taken_by(specs, devices, snapshot, scheduler)
-
-
-def _taken_by(
-    specs: Sequence[DeviceRequest], devices: Sequence[Device], snapshot: Snapshot, scheduler: Scheduler
-) -> list[Device]:
-    selectors = scheduler.sees(Cluster(snapshot)).cycle.selectors
-    accepted = [selectors.accepted(_selectors(spec, snapshot), devices) for spec in specs]
-    return [device for device in devices if any(device in group for group in accepted)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -13,17 +13,15 @@ from kubectl_dra.api.claims import EXACT_COUNT, DeviceRequest
 from kubectl_dra.api.pods import Pod, owner_of, replaced_by
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.taints import DeviceToleration
+from kubectl_dra.cel import Environment
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, Snapshot
 from kubectl_dra.errors import InputError, UndeterminedError, UsageError
-from kubectl_dra.explain.devices.typed_names import published_device
+from kubectl_dra.explain.devices.wanted import compiled_selector, published_device
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_claim, about_pod
 from kubectl_dra.explain.remedies.claim_edits import with_request
 from kubectl_dra.text import did_you_mean_or_known, nearest, some, whole_number
-
-if TYPE_CHECKING:
-    from kubectl_dra.cel import Environment
 
 T = TypeVar("T")
 GRAMMAR = (
@@ -154,8 +152,6 @@ def asking(question: Question, changes: Sequence[WhatIfChange], environment: Env
     for change in changes:
         if change.kind not in _OF_OTHERS:
             if change.kind == "selector" and change.value != "none":
-                from kubectl_dra.explain.question.typed_selector import compiled_selector
-
                 compiled_selector(change.value, environment, f"--what-if {change.flag[1].partition('=')[0]}")
             question = reworded(question, change)
     return question

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from kubectl_dra.api.nodes import Node
-from kubectl_dra.api.slices import PoolID, ResourceSlice, newest_slices
+from kubectl_dra.api.slices import ResourceSlice, newest_slices
 from kubectl_dra.cluster.cluster import Cluster, NodeCopy
 from kubectl_dra.cluster.contents import STDIN
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
@@ -25,7 +25,15 @@ from kubectl_dra.errors import DraError, FlagValueError, InputError, Undetermine
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.question.changed_node import changed_node
 from kubectl_dra.explain.question.device_facts import products_there
-from kubectl_dra.explain.question.new_nodes import FLAG, NewNodes, parse
+from kubectl_dra.explain.question.new_nodes import (
+    FLAG,
+    NewNodes,
+    described_by,
+    is_path,
+    parse,
+    unknown_node,
+    with_a_driver,
+)
 from kubectl_dra.explain.question.node_around import Around, furnished
 from kubectl_dra.explain.question.node_in_words import (
     ARCH,
@@ -37,9 +45,14 @@ from kubectl_dra.explain.question.node_in_words import (
     of_first_product,
 )
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.question.short_forms import described_by, with_a_driver
-from kubectl_dra.explain.question.unknown_node import is_path, unknown_node
-from kubectl_dra.explain.question.unsaid import all_the_same, missing, of_other_drivers, saying_all, taken_in_its_place
+from kubectl_dra.explain.question.unsaid import (
+    QuestionInCluster,
+    all_the_same,
+    missing,
+    of_other_drivers,
+    saying_all,
+    taken_in_its_place,
+)
 from kubectl_dra.scheduling.node_copy import copies_of, is_like
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.text import amount, some
@@ -47,28 +60,11 @@ from kubectl_dra.text import amount, some
 _MOST_PROPOSALS: Final = 4
 
 
-class Incomplete(Struct, frozen=True):
-    """A pool of which ``found`` slices are there, of ``expected``."""
-
-    pool: PoolID
-    found: int
-    expected: int
-
-    @property
-    def words(self) -> Phrase:
-        """What that means for a new node."""
-        text = (
-            "{found} of {expected:slice} of pool {pool} are published, so a new node is taken to have the devices of "
-            "these, and may have more"
-        )
-        return say(text, found=self.found, expected=self.expected, pool=str(self.pool))
-
-
 class Addition(Struct, frozen=True):
     """New nodes that are ready to be added: those of a file or in words, each once, or the node that they are like.
 
-    ``words`` is what is known of a node in words, ``around`` what it has besides its devices. ``incomplete`` are the
-    pools of the node that it is like of which slices are missing.
+    ``words`` is what is known of a node in words, ``around`` what it has besides its devices. ``incomplete`` says
+    of which pools of the node that it is like slices are missing.
     """
 
     new: NewNodes
@@ -76,7 +72,7 @@ class Addition(Struct, frozen=True):
     nodes: tuple[NodeCopy, ...] = ()
     words: NodeInWords | None = None
     around: Around = Around()
-    incomplete: tuple[Incomplete, ...] = ()
+    incomplete: tuple[Phrase, ...] = ()
 
     @property
     def countable(self) -> bool:
@@ -179,11 +175,15 @@ def _like(like: str, new: NewNodes, cluster: Callable[[], Snapshot], scheduler: 
     return Addition(new, changed.node.name, (changed,), incomplete=incomplete)
 
 
-def _incomplete(like: str, snapshot: Snapshot) -> Iterator[Incomplete]:
+def _incomplete(like: str, snapshot: Snapshot) -> Iterator[Phrase]:
+    text = (
+        "{found} of {expected:slice} of pool {pool} are published, so a new node is taken to have the devices of "
+        "these, and may have more"
+    )
     own = [slice_ for slice_ in snapshot.slices if slice_.scope.node_name == like]
     for pool, slices in newest_slices(own).items():
         if len(slices) < slices[0].slice_count:
-            yield Incomplete(pool, len(slices), slices[0].slice_count)
+            yield say(text, found=len(slices), expected=slices[0].slice_count, pool=str(pool))
 
 
 def _of_its_products(like: str, new: NewNodes, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
@@ -206,13 +206,9 @@ def with_nodes(
         return snapshot
     cluster = Cluster(snapshot).with_named_nodes()
     for addition in wanted:
-        count = (
-            addition.new.count
-            if addition.new.count is not None
-            else 1
-            if searched is None or not addition.countable
-            else searched
-        )
+        count = addition.new.count
+        if count is None:
+            count = searched if searched is not None and addition.countable else 1
         cluster = addition.added(cluster, scheduler, count)
     return cluster.snapshot
 
@@ -245,7 +241,7 @@ def filled_in(wanted: Sequence[Addition]) -> Iterator[Phrase]:
 def assumed_of(wanted: Sequence[Addition]) -> Iterator[Phrase]:
     """What is taken for granted of new nodes."""
     for addition in wanted:
-        yield from (pool.words for pool in addition.incomplete)
+        yield from addition.incomplete
         drivers = {slice_.driver for copy in addition.nodes for slice_ in copy.slices}
         if addition.words is None and drivers:
             text = "driver {drivers:some} is taken to run on {nodes:some 2}, and nobody has seen how it does"
@@ -330,74 +326,71 @@ def known(
     Raises:
         InputError: what is asked reads of devices in words what nobody has said.
     """
+    askings = [QuestionInCluster(question, snapshot, scheduler) for question in questions]
     out = []
     for addition in wanted:
-        words = addition.words
-        for question in questions if words is not None else ():
-            if words is not None and (others := of_other_drivers(words, question, snapshot, scheduler)):
-                raise _several_drivers(addition, words, others, question, snapshot)
-        if words is not None and any(missing(words, question, snapshot, scheduler) for question in questions):
-            if all_the_same(words, questions, snapshot, scheduler):
-                words = of_first_product(words, snapshot)
-            for question in questions:
-                if names := missing(words, question, snapshot, scheduler):
-                    raise _unsaid(addition, words, names, question, snapshot, scheduler)
-        if words is not None:
-            for question in questions:
-                if values := taken_in_its_place(words, question, snapshot, scheduler):
-                    raise _other_product(addition, words, question, values)
+        if addition.words is not None:
+            try:
+                words = _all_said(addition, addition.words, askings)
+            except FlagValueError as error:
+                text = addition.new.text
+                raise FlagValueError(f'{FLAG} "{text}": {error}', text, error.instead) from None
             words, around = furnished(words, questions, snapshot, scheduler)
             addition = replace(addition, nodes=(words.node,), words=words, around=around)
         out.append(addition)
     return out
 
 
-def _unsaid(
-    addition: Addition,
-    words: NodeInWords,
-    names: Mapping[str, str],
-    question: Question,
-    snapshot: Snapshot,
-    scheduler: Scheduler,
-) -> FlagValueError:
-    way = saying_all(words, names, question, snapshot, scheduler)
-    read = _claims(question, "read")
+def _all_said(addition: Addition, words: NodeInWords, askings: Sequence[QuestionInCluster]) -> NodeInWords:
+    """The node in words, of whose devices all is known that the questions read. Raises FlagValueError elsewhere."""
+    for asking in askings:
+        if others := of_other_drivers(words, asking):
+            raise _several_drivers(addition, words, others, asking)
+    if any(missing(words, asking) for asking in askings) and all_the_same(words, askings):
+        words = of_first_product(words, askings[0].snapshot)
+    for asking in askings:
+        if names := missing(words, asking):
+            raise _unsaid(words, names, asking)
+    for asking in askings:
+        if values := taken_in_its_place(words, asking):
+            raise _other_product(words, asking.question, values)
+    return words
+
+
+def _unsaid(words: NodeInWords, names: Mapping[str, str], asking: QuestionInCluster) -> FlagValueError:
+    way = saying_all(words, names, asking)
+    read = _claims(asking.question, "read")
+    text = f"{read} {some(list(names))} of devices, which is not known of these; add it, or {FILE}"
     if way.products and len(words.products) > 1:
         text = f"they may be {some(words.products)}; {read} {some(list(names))} of devices, so name one"
-    else:
-        text = f"{read} {some(list(names))} of devices, which is not known of these; add it, or {FILE}"
-    return FlagValueError(f'{FLAG} "{addition.new.text}": {text}', addition.new.text, way.values)
+    return FlagValueError(text, instead=way.values)
 
 
 def _several_drivers(
-    addition: Addition, words: NodeInWords, others: Mapping[str, str], question: Question, snapshot: Snapshot
+    addition: Addition, words: NodeInWords, others: Mapping[str, str], asking: QuestionInCluster
 ) -> FlagValueError:
     """That the claims need devices of other drivers as well, of which words say nothing."""
     drivers = {words.driver.name, *others.values()}
     publish: dict[str, set[str]] = {}
-    for slice_ in snapshot.slices:
+    for slice_ in asking.snapshot.slices:
         publish.setdefault(slice_.scope.node_name, set()).add(slice_.driver)
-    like = [name for name, its in publish.items() if name in snapshot.real.nodes and drivers <= its]
+    like = [name for name, its in publish.items() if name in asking.snapshot.real.nodes and drivers <= its]
     text = (
-        f"{_claims(question, 'need')} devices of {some(sorted({*others.values()}))} too "
+        f"{_claims(asking.question, 'need')} devices of {some(sorted({*others.values()}))} too "
         f"(request {some(list(others))}), of which words say nothing; name a node that has both, or {FILE}"
     )
     end = addition.new.described().end
-    instead = [("Like a node that has both", f"{name}{end}") for name in like[:1]]
-    return FlagValueError(f'{FLAG} "{addition.new.text}": {text}', addition.new.text, instead)
+    return FlagValueError(text, instead=[("Like a node that has both", f"{name}{end}") for name in like[:1]])
 
 
-def _other_product(
-    addition: Addition, words: NodeInWords, question: Question, values: Mapping[str, str]
-) -> FlagValueError:
+def _other_product(words: NodeInWords, question: Question, values: Mapping[str, str]) -> FlagValueError:
     """Error that the answer would rest on which product is meant: those of the cluster are not taken, others are."""
     others = [product for product in values if product not in words.products]
     text = (
         f"they may be {some(words.products)}, which the cluster has, or {some(others)}; {_claims(question, 'take')} "
         f"{'only the latter' if len(others) == 1 else 'only the others'}, so name one"
     )
-    instead = [(f"With {product}", value) for product, value in values.items()]
-    return FlagValueError(f'{FLAG} "{addition.new.text}": {text}', addition.new.text, instead)
+    return FlagValueError(text, instead=[(f"With {product}", value) for product, value in values.items()])
 
 
 def _claims(question: Question, verb: str) -> str:

@@ -52,7 +52,7 @@ from kubectl_dra.scheduling.reasons import Rejection
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.eviction import Evictions
-    from kubectl_dra.explain.funnel.search_refusals import Refusals
+    from kubectl_dra.explain.funnel.stages import Refusals
 
 
 class Change(Statement, frozen=True, eq=False):
@@ -321,7 +321,7 @@ class WhatIf(Struct, frozen=True, dict=True):
 
     def refusals(self) -> Refusals:
         """What the search refuses on the nodes because of devices that it picked before."""
-        from kubectl_dra.explain.funnel.search_refusals import Refusals
+        from kubectl_dra.explain.funnel.stages import Refusals
 
         seen, devices = Refusals(), self._attempt(QUICK_STEPS).devices
         for node in self.nodes:

@@ -19,7 +19,7 @@ from kubectl_dra.api.slices import Device, identifies
 from kubectl_dra.cel import CompileError, Program, ast, compile_expression
 from kubectl_dra.cel.columns import Column, DeviceTable, columns_of
 from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice, distinct
-from kubectl_dra.explain.funnel.observed_values import counted_values, own_values_in, values_of
+from kubectl_dra.explain.funnel.selector_terms import counted_values, own_values_in, values_of
 from kubectl_dra.explain.remedies.change import ReplaceTerm
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.text import nearest, whole_number

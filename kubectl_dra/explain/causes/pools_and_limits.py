@@ -1,25 +1,29 @@
-"""The devices are in a pool that the scheduler does not use, or uses by accident of names and order."""
+"""Pools that the scheduler does not use, or uses by accident, and limits at which its search ends."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
+from kubectl_dra.allocation.attempt import AttemptVerdict
 from kubectl_dra.allocation.errors import AllocationCheck
 from kubectl_dra.allocation.pools import Pool
+from kubectl_dra.api.claims import DeviceConstraint, ResourceClaim
+from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.slices import PoolID
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep, slices_step
-from kubectl_dra.explain.causes.limits import plain
 from kubectl_dra.explain.causes.registry import FailedAttempt, Finder, When
-from kubectl_dra.explain.clock import Clock, UnderWay, under_way
+from kubectl_dra.explain.clock import Clock, UnderWay, all_under_way
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.funnel.device_view import DeviceView
 from kubectl_dra.explain.funnel.shown import StageName
-from kubectl_dra.explain.phrase import ObjectName, Subject, say
+from kubectl_dra.explain.phrase import ObjectName, Subject, named, say, the_node
 from kubectl_dra.explain.remedies.candidates import MAX_POOLS, completing
+from kubectl_dra.explain.remedies.proof import Proof, Tried
 from kubectl_dra.explain.remedies.prove import WhatIf
 
 INCOMPLETE = CauseKind(code="pool-incomplete", family=Family.POOLS, look=Look.SLICES)
@@ -46,7 +50,9 @@ def _pool(blocked: Blocked) -> Iterator[Finding]:
     if any(pool.incomplete for pool in known):
         kind = INCOMPLETE
     only, look = known[0] if len(known) == 1 else None, slices_of(known)
-    waiting = _being_published(blocked, known) if kind is INCOMPLETE else None
+    # A driver may have just begun to publish each of the pools anew.
+    begun = ((pool.id.driver, _newest(pool)) for pool in known)
+    waiting = all_under_way(begun, blocked.analysis.snapshot) if kind is INCOMPLETE else None
     remedy = _wait(waiting, next(_completed(blocked, known), None))
     if kind is INCOMPLETE and remedy is None:
         remedy = _overdue(blocked, known)
@@ -114,13 +120,6 @@ def _completed(blocked: Blocked, pools: Sequence[Pool]) -> Iterator[Remedy]:
             yield Remedy(words, proof, offers=(change,))
 
 
-def _being_published(blocked: Blocked, pools: Sequence[Pool]) -> UnderWay | None:
-    """Whether a driver has just begun to publish each of the pools anew."""
-    waits = [under_way(pool.id.driver, _newest(pool), blocked.analysis.snapshot) for pool in pools]
-    longest = max((wait for wait in waits if wait is not None), key=lambda wait: wait.seconds, default=None)
-    return None if None in waits else longest
-
-
 def _disagreement(pool: Pool) -> Evidence | None:
     """The numbers of slices that a pool's slices announce, if they differ."""
     counts = {slice_.name: slice_.slice_count for slice_ in (*pool.slices, *pool.other_slices)}
@@ -136,18 +135,15 @@ def _disagreement(pool: Pool) -> Evidence | None:
 
 def _ends_attempt(failed: FailedAttempt) -> Iterator[Finding]:
     pool = failed.error.detail.pool
-    if not isinstance(pool, Pool):
-        return
-    text = "pool {pool} on node {node} is invalid ({problem}): the scheduler of this release gives up on the pod"
-    yield Finding(
-        INVALID,
-        say(text, pool=pool.id, node=failed.node, problem=pool.invalid),
-        (
-            Evidence(pool.id, "scheduler", failed.error.message),
-            Evidence(Subject("pool", pool.id), "problem", pool.invalid),
-        ),
-        next=slices_of([pool]),
-    )
+    if isinstance(pool, Pool):
+        text = "pool {pool} on node {node} is invalid ({problem}): the scheduler of this release gives up on the pod"
+        summary = say(text, pool=pool.id, node=failed.node, problem=pool.invalid)
+        facts = (_refused(pool, failed), Evidence(Subject("pool", pool.id), "problem", pool.invalid))
+        yield Finding(INVALID, summary, facts, next=slices_of([pool]))
+
+
+def _refused(pool: Pool, failed: FailedAttempt) -> Evidence:
+    return Evidence(pool.id, "scheduler", failed.error.message)
 
 
 # A request for all devices meets an unusable pool, or a slice is invalid: the attempt ends on all nodes.
@@ -166,20 +162,9 @@ def _all_blocked_by_pool(failed: FailedAttempt) -> Iterator[Finding]:
         problem = say(text, generation=pool.generation, found=pool.found, expected=pool.expected)
     request = failed.error.detail.request
     text = 'request "{request}" asks for all devices, and pool {pool} on node {node} is {problem}'
-    yield Finding(
-        ALL_BLOCKED,
-        say(text, request=request, pool=pool.id, node=failed.node, problem=problem),
-        (
-            Evidence(pool.id, "scheduler", failed.error.message),
-            Evidence(Subject("pool", pool.id), "slices", problem),
-        ),
-        request=request,
-        next=slices_of([pool]),
-    )
-
-
-def _node_selector(failed: FailedAttempt) -> Iterator[Finding]:
-    yield plain(BAD_NODE_SELECTOR, failed.error)
+    summary = say(text, request=request, pool=pool.id, node=failed.node, problem=problem)
+    facts = (_refused(pool, failed), Evidence(Subject("pool", pool.id), "slices", problem))
+    yield Finding(ALL_BLOCKED, summary, facts, request=request, next=slices_of([pool]))
 
 
 # Whether the claims fit depends on the order in which the scheduler happens to try pools.
@@ -191,7 +176,7 @@ def _unsure(analysis: Analysis) -> Iterator[Finding]:
     first = next((attempt for attempt in analysis.attempts.values() if attempt.order_decides), None)
     if first is None or first.pools is None:
         return
-    node = Subject("node", ObjectName("Node", first.node))
+    node = the_node(first.node)
     pools = ", ".join(str(pool.id) for pool in first.pools.pools)
     summary = say("on {node} the order in which the scheduler tries pools decides, and it is random", node=node)
     yield Finding(ORDER, summary, (Evidence(node, "pools", pools),), Remedy(ORDER.fix))
@@ -230,13 +215,167 @@ def finding(view: DeviceView, what_if: WhatIf) -> Finding | None:
     )
 
 
+# A limit is exceeded: by the claim itself, its configs, its alternatives, or the time of the search.
+
+TOO_MANY_DEVICES = CauseKind(code="too-many-devices", family=Family.REQUEST, look=Look.AS_WRITTEN)
+FEATURE_OFF = CauseKind(code="feature-disabled", family=Family.REQUEST, look=Look.VERSION)
+UNSUPPORTED = CauseKind(code="unsupported-request", family=Family.REQUEST, look=Look.AS_WRITTEN)
+
+
+def plain(kind: CauseKind, failed: FailedAttempt) -> Iterator[Finding]:
+    """A cause that the scheduler's own text explains."""
+    error = failed.error
+    fact = Evidence(error.subject, "scheduler", error.message)
+    yield Finding(kind, error.message, (fact,), request=error.detail.request, object=error.detail.claim)
+
+
+def _feature_off(failed: FailedAttempt) -> Iterator[Finding]:
+    message = failed.error.message
+    text = "Turn the feature gate {gate} on in kube-apiserver and kube-scheduler, or do without the field."
+    fact = Evidence(failed.error.subject, "scheduler", message)
+    yield Finding(FEATURE_OFF, message, (fact,), Remedy(say(text, gate=failed.error.detail.gate)))
+
+
+# Every allocation that fits has more configurations than the API server accepts.
+
+MAX_CONFIGS = 64
+TOO_MANY_CONFIGS = CauseKind(code="too-many-configs", family=Family.CLAIM, look=Look.POD, never_binds=True)
+
+
+def _overfull(analysis: Analysis) -> Iterator[Finding]:
+    attempts = [analysis.attempts[name] for name in analysis.fitting if name not in analysis.unavailable]
+    largest = [max((len(each.config) for each in attempt.allocations), default=0) for attempt in attempts]
+    if analysis.pod is None or not largest or min(largest) <= MAX_CONFIGS:
+        return
+    most = min(largest)
+    text = "the claims fit, but the allocation would hold {most} configurations, and {limit} is the maximum"
+    about = say("allocation on node {node}", node=ObjectName("Node", attempts[0].node))
+    yield Finding(
+        TOO_MANY_CONFIGS,
+        say(text, most=most, limit=MAX_CONFIGS),
+        (Evidence(about, "devices.config", say("{most} entries", most=most)),),
+    )
+
+
+# The alternatives that fit have more devices in total than one allocation can hold.
+
+TOO_MANY_TOGETHER = CauseKind(code="alternatives-too-large", family=Family.REQUEST, look=Look.AS_WRITTEN)
+
+
+def _too_large(analysis: Analysis) -> Iterator[Finding]:
+    claims = analysis.claims
+    for index, claim in enumerate(claims):
+        largest = [
+            max(spec.count for spec in request.alternatives()) for request in claim.requests if request.alternatives()
+        ]
+        if not any(request.first_available for request in claim.requests) or sum(largest) <= MAX_RESULTS:
+            continue
+        parts = [_only(claim, number) for number in range(len(claim.requests))]
+        proof = analysis.what_if.in_several(index, parts).proof()
+        if proof is None:
+            continue
+        evidence = [
+            Evidence(
+                Subject("claim", named("ResourceClaim", claim)),
+                say('request "{name}"', name=request.name),
+                say(
+                    "{alternatives}",
+                    alternatives=[
+                        say("{name}: {count}", name=spec.name or request.name, count=spec.count)
+                        for spec in request.alternatives()
+                    ],
+                ),
+            )
+            for request in claim.requests
+        ]
+        text = "claim {claim} fits only with alternatives of more than {most} devices in all"
+        keys = {part.key for part in parts}
+        own = tuple(replace(given, metadata=claim.metadata) if given.key in keys else given for given in proof.claims)
+        how = replace(proof, tried=Tried.CLAIM_PER_REQUEST, claims=own)
+        yield Finding(
+            TOO_MANY_TOGETHER,
+            say(text, claim=claim.key, most=MAX_RESULTS),
+            tuple(evidence),
+            Remedy(TOO_MANY_TOGETHER.fix, how),
+            claim=claim.key,
+        )
+        return
+
+
+def _only(claim: ResourceClaim, number: int) -> ResourceClaim:
+    """A claim of its own with only one of the requests, and the constraints that concern only that one."""
+    request = claim.requests[number]
+    own = tuple(
+        constraint
+        for constraint in claim.constraints
+        if constraint.requests and all(name.split("/")[0] == request.name for name in constraint.requests)
+    )
+    named = replace(claim.metadata, name=f"{claim.metadata.name}-{number}")
+    return replace(claim, metadata=named, requests=(request,), constraints=own)
+
+
+# The scheduler's search would not finish in time.
+
+SLOW = CauseKind(code="search-too-slow", family=Family.DEVICES)
+
+
+def _slow(analysis: Analysis) -> Iterator[Finding]:
+    first = next(
+        (
+            attempt
+            for attempt in analysis.attempts.values()
+            if (attempt.verdict is AttemptVerdict.UNDETERMINED and not attempt.order_decides)
+            or analysis.would_time_out(attempt)
+        ),
+        None,
+    )
+    if first is None:
+        return
+    steps = "more combinations than can be tried device by device in 10 s"
+    if first.verdict is AttemptVerdict.UNDETERMINED:
+        steps = "stopped without an answer: too many combinations"
+    node = the_node(first.node)
+    text = "there are too many combinations of devices on {node} to try them all"
+    yield Finding(SLOW, say(text, node=node), (Evidence(node, "search", steps),), _without_constraint(analysis))
+
+
+def _where_all_are_slow(analysis: Analysis) -> Iterator[Finding]:
+    """The claims fit, but the search would finish too late on every node."""
+    fitting = [analysis.attempts[name] for name in analysis.fitting]
+    if analysis.pod is not None and fitting and all(analysis.would_time_out(attempt) for attempt in fitting):
+        yield from _slow(analysis)
+
+
+def _without_constraint(analysis: Analysis) -> Remedy | None:
+    for _, constraint, proof in without_constraint(analysis):
+        text = "Drop or loosen the constraint {constraint}, or narrow the selectors."
+        return Remedy(say(text, constraint=constraint), proof)
+    return None
+
+
+def without_constraint(analysis: Analysis) -> Iterator[tuple[int, DeviceConstraint, Proof]]:
+    """The constraints without which the claims fit, each with the number of its claim and the proof."""
+    for claim, constraint in analysis.what_if.constraints():
+        proof = analysis.what_if.with_constraint(claim, constraint, None).proof()
+        if proof is not None:
+            yield claim, constraint, proof
+
+
 FINDERS = (
     Finder(When.STAGE, _pool, of=StageName.POOL),
     Finder(When.ERROR, _ends_attempt, of=AllocationCheck.POOL_INVALID),
     Finder(When.ERROR, _all_blocked_by_pool, of=AllocationCheck.ALL_POOL),
-    Finder(When.ERROR, _node_selector, of=AllocationCheck.SLICE_NODE_SELECTOR),
-    Finder(When.ERROR, _node_selector, of=AllocationCheck.DEVICE_NODE_SELECTOR),
-    Finder(When.ERROR, _node_selector, of=AllocationCheck.NODE_SELECTOR_TERMS),
+    Finder(When.ERROR, partial(plain, BAD_NODE_SELECTOR), of=AllocationCheck.SLICE_NODE_SELECTOR),
+    Finder(When.ERROR, partial(plain, BAD_NODE_SELECTOR), of=AllocationCheck.DEVICE_NODE_SELECTOR),
+    Finder(When.ERROR, partial(plain, BAD_NODE_SELECTOR), of=AllocationCheck.NODE_SELECTOR_TERMS),
+    Finder(When.ERROR, partial(plain, TOO_MANY_DEVICES), of=AllocationCheck.TOO_MANY_DEVICES),
+    Finder(When.ERROR, _feature_off, of=AllocationCheck.FEATURE_DISABLED),
+    Finder(When.ERROR, partial(plain, UNSUPPORTED), rank=99),
+    Finder(When.FITS, _overfull, 40),
+    Finder(When.TOGETHER, _too_large, 30),
+    Finder(When.OPEN, _slow),
+    Finder(When.FAILS_TOO, _slow, 10),
+    Finder(When.FITS, _where_all_are_slow, 20),
     Finder(When.OPEN, _unsure),
     Finder(When.FAILS_TOO, _unsure, 10),
 )
