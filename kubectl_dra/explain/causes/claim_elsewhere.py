@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec.structs import replace
@@ -25,6 +25,12 @@ ELSEWHERE_UNUSED = CauseKind(code="claim-allocated-elsewhere-unused", family=Fam
 STUCK = CauseKind(code="claim-stuck-elsewhere", family=Family.CLAIM, look=Look.POD)
 
 
+def reserved_for(claim: ResourceClaim) -> Evidence:
+    """Who may use a claim, by its status."""
+    said = say("{consumers: else nobody}", consumers=consumers_named(claim))
+    return Evidence(subject("ResourceClaim", claim), "status.reservedFor", said)
+
+
 def elsewhere(analysis: Analysis) -> Iterator[Finding]:
     """The unallocated claims fit, or there are none."""
     if analysis.unavailable and (analysis.fitting or not analysis.claims):
@@ -32,7 +38,13 @@ def elsewhere(analysis: Analysis) -> Iterator[Finding]:
             if finding.kind is ELSEWHERE:
                 yield _with_room(finding, analysis)
             elif analysis.after_giving_back:
-                yield _given_back(finding, analysis.after_giving_back)
+                # The scheduler resolves this by itself.
+                text = "the scheduler first takes back the devices of unused claim {claim}"
+                nodes = say("{nodes:some}", nodes=nodes_named(analysis.after_giving_back))
+                facts = (*finding.evidence, Evidence("the scheduler", "binds the pod after that", nodes))
+                change = "Wait for the next attempt: the scheduler allocates the claim anew, where the pod can run."
+                summary = say(text, claim=finding.claim)
+                yield replace(finding, summary=summary, evidence=facts, remedy=Remedy(change))
             else:
                 yield finding
 
@@ -76,14 +88,6 @@ def _there(claim: ResourceClaim, analysis: Analysis) -> Remedy | None:
         ((reason, names) for reason, names in refused.items() if isinstance(reason, ResourceShort)), analysis.what_if
     )
     return found if found is not None and found.proof is not None else None
-
-
-def _given_back(finding: Finding, nodes: Sequence[str]) -> Finding:
-    """The scheduler resolves this by itself."""
-    summary = say("the scheduler first takes back the devices of unused claim {claim}", claim=finding.claim)
-    fact = Evidence("the scheduler", "binds the pod after that", say("{nodes:some}", nodes=nodes_named(nodes)))
-    remedy = Remedy("Wait for the next attempt: the scheduler allocates the claim anew, where the pod can run.")
-    return replace(finding, summary=summary, evidence=(*finding.evidence, fact), remedy=remedy)
 
 
 def _stuck(analysis: Analysis) -> Iterator[Finding]:

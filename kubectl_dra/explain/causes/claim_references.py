@@ -21,6 +21,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine, as_written, deleting, kubectl
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
+from kubectl_dra.explain.causes.claim_elsewhere import reserved_for
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.clock import CLAIM_CONTROLLER, Clock, under_way
@@ -44,14 +45,11 @@ def _missing(context: QuestionContext) -> Iterator[Finding]:
         if claim_entry.unresolved in (Unresolved.CLAIM_MISSING, Unresolved.TEMPLATE_MISSING):
             yield _not_there(pod, claim_entry, context.snapshot, exists=context.question.exists)
         elif claim_entry.unresolved is Unresolved.MADE_CLAIM_GONE:
-            status = say("{entry}: {claim}", entry=claim_entry.entry, claim=claim_entry.name)
+            names = {"namespace": context.question.namespace, "entry": claim_entry.entry, "claim": claim_entry.name}
+            status = say("{entry}: {claim}", **names)
             yield Finding(
                 CLAIM_MISSING,
-                say(
-                    "ResourceClaim {namespace}/{claim}, made for this pod, does not exist any more",
-                    namespace=context.question.namespace,
-                    claim=claim_entry.name,
-                ),
+                say("ResourceClaim {namespace}/{claim}, made for this pod, does not exist any more", **names),
                 (Evidence(subject("Pod", pod), "status.resourceClaimStatuses", status),),
                 Remedy("Delete the pod so that its owner makes a new one."),
                 object=claim_entry.name,
@@ -59,22 +57,12 @@ def _missing(context: QuestionContext) -> Iterator[Finding]:
                 under_way=under_way(CLAIM_CONTROLLER, pod.metadata.creation_timestamp, context.snapshot),
             )
         elif claim_entry.unresolved is Unresolved.NO_SOURCE:
-            yield Finding(
-                ENTRY_WITHOUT_SOURCE,
-                say(
-                    'entry "{entry}" of spec.resourceClaims names neither a claim nor a template',
-                    entry=claim_entry.entry,
-                ),
-                (
-                    Evidence(
-                        subject("Pod", pod),
-                        say("spec.resourceClaims[{entry}]", entry=claim_entry.entry),
-                        "no resourceClaimName, no resourceClaimTemplateName",
-                    ),
-                ),
-                _name_it(pod, context.snapshot, exists=context.question.exists),
-                next=NextStep(Look.WEBHOOKS) if context.question.exists else None,
-            )
+            text = 'entry "{entry}" of spec.resourceClaims names neither a claim nor a template'
+            field = say("spec.resourceClaims[{entry}]", entry=claim_entry.entry)
+            fact = Evidence(subject("Pod", pod), field, "no resourceClaimName, no resourceClaimTemplateName")
+            remedy = _name_it(pod, context.snapshot, exists=context.question.exists)
+            look = NextStep(Look.WEBHOOKS) if context.question.exists else None
+            yield Finding(ENTRY_WITHOUT_SOURCE, say(text, entry=claim_entry.entry), (fact,), remedy, next=look)
 
 
 def _name_it(pod: Pod, snapshot: Snapshot, *, exists: bool) -> Remedy:
@@ -182,10 +170,9 @@ def _twice(context: QuestionContext) -> Iterator[Finding]:
         first = seen.setdefault(claim_entry.claim.key, claim_entry.entry)
         if first is not claim_entry.entry:
             names = {"first": first, "second": claim_entry.entry, "claim": claim_entry.claim.key}
+            fact = Evidence(subject("Pod", pod), "spec.resourceClaims", say("{first}, {second}", **names))
             yield Finding(
-                TWICE,
-                say('entries "{first}" and "{second}" are both ResourceClaim {claim}', **names),
-                (Evidence(subject("Pod", pod), "spec.resourceClaims", say("{first}, {second}", **names)),),
+                TWICE, say('entries "{first}" and "{second}" are both ResourceClaim {claim}', **names), (fact,)
             )
 
 
@@ -201,18 +188,16 @@ def _not_owned(context: QuestionContext) -> Iterator[Finding]:
             continue
         owner = claim.metadata.controller()
         uid = owner.uid if owner else "none"
-        yield Finding(
-            CLAIM_NOT_OWNED,
-            say("ResourceClaim {claim} belongs to another pod of that name", claim=claim.key),
-            (
-                Evidence(subject("ResourceClaim", claim), "metadata.ownerReferences[controller].uid", uid),
-                Evidence(subject("Pod", pod), "metadata.uid", pod.metadata.uid),
-            ),
-            Remedy(
-                CLAIM_NOT_OWNED.fix,
-                commands=(deleting("resourceclaim", claim.metadata.name, claim.metadata.namespace),),
-            ),
+        facts = (
+            Evidence(subject("ResourceClaim", claim), "metadata.ownerReferences[controller].uid", uid),
+            Evidence(subject("Pod", pod), "metadata.uid", pod.metadata.uid),
         )
+        summary = say("ResourceClaim {claim} belongs to another pod of that name", claim=claim.key)
+        yield Finding(CLAIM_NOT_OWNED, summary, facts, Remedy(CLAIM_NOT_OWNED.fix, commands=(_delete(claim),)))
+
+
+def _delete(claim: ResourceClaim) -> CommandLine:
+    return deleting("resourceclaim", claim.metadata.name, claim.metadata.namespace)
 
 
 # A claim fits, but no pod refers to it.
@@ -228,12 +213,9 @@ def _nobody(analysis: Analysis) -> Iterator[Finding]:
     if waiting_for(claim, snapshot):
         return
     names = {"namespace": claim.metadata.namespace, "name": claim.metadata.name}
-    yield Finding(
-        NOBODY_CONSUMES,
-        say("no pod in namespace {namespace} uses claim {name}", **names),
-        (Evidence(say("Pods in {namespace}", **names), "spec.resourceClaims", say("none names {name}", **names)),),
-        claim=claim.key,
-    )
+    fact = Evidence(say("Pods in {namespace}", **names), "spec.resourceClaims", say("none names {name}", **names))
+    summary = say("no pod in namespace {namespace} uses claim {name}", **names)
+    yield Finding(NOBODY_CONSUMES, summary, (fact,), claim=claim.key)
 
 
 # A claim is being deleted and will never be allocated again.
@@ -252,10 +234,8 @@ def _deleting(context: QuestionContext) -> Iterator[Finding]:
             continue
         own = subject("ResourceClaim", claim)
         finalizers = say("{names: else none}", names=tuple(claim.metadata.finalizers))
-        consumers = consumers_named(claim)
-        listed = consumers_of(
-            claim, context.snapshot.pods, complete=all_pods_known(context.snapshot, claim.metadata.namespace)
-        )
+        complete = all_pods_known(context.snapshot, claim.metadata.namespace)
+        listed = consumers_of(claim, context.snapshot.pods, complete=complete)
         users = _users(listed, context.question)
         first = next(iter(claim.reserved_for), None)
         text = "ResourceClaim {claim} is being deleted"
@@ -266,7 +246,7 @@ def _deleting(context: QuestionContext) -> Iterator[Finding]:
             say(text, claim=claim.key, users=users, count=len(users)),
             (
                 Evidence(own, "metadata.deletionTimestamp", since),
-                Evidence(own, "status.reservedFor", say("{consumers: else nobody}", consumers=consumers)),
+                reserved_for(claim),
                 Evidence(own, "metadata.finalizers", finalizers),
             ),
             _remedy(listed, users, context.snapshot),
@@ -309,8 +289,7 @@ def _remedy(listed: Consumers, users: Sequence[Phrase], snapshot: Snapshot) -> R
             "No pod keeps it, but finalizer {others:some} does: see which controller has to remove {kept:it|them}, "
             "and why it has not."
         )
-        meta = claim.metadata
-        look = as_written("resourceclaim", meta.name, meta.namespace)
+        look = as_written("resourceclaim", claim.metadata.name, claim.metadata.namespace)
         return Remedy(say(text, **words), commands=(look,))
     if not users:
         return None
@@ -357,10 +336,10 @@ def _without_time(analysis: Analysis) -> Iterator[Finding]:
 
     for claim in analysis.allocated:
         if takes_no_pod(claim, analysis.view.cycle.features) and not relation_of(claim, pod).listed:
-            yield _claim_takes_no_pod_finding(claim)
+            yield _takes_no_pod(claim)
 
 
-def _claim_takes_no_pod_finding(claim: ResourceClaim) -> Finding:
+def _takes_no_pod(claim: ResourceClaim) -> Finding:
     own, users = subject("ResourceClaim", claim), consumers_named(claim)
     text = "claim {claim} was allocated without a timestamp, and the scheduler can add no further pod to such a claim"
     change = (
@@ -369,19 +348,9 @@ def _claim_takes_no_pod_finding(claim: ResourceClaim) -> Finding:
     )
     if not users:
         change = "Delete the claim and create it again."
-    return Finding(
-        WITHOUT_TIME,
-        say(text, claim=claim.key),
-        (
-            Evidence(own, "status.allocation.allocationTimestamp", "not set"),
-            Evidence(own, "status.reservedFor", say("{users: else nobody}", users=users)),
-        ),
-        Remedy(
-            say(change, users=users),
-            commands=() if users else (deleting("resourceclaim", claim.metadata.name, claim.metadata.namespace),),
-        ),
-        claim=claim.key,
-    )
+    facts = (Evidence(own, "status.allocation.allocationTimestamp", "not set"), reserved_for(claim))
+    remedy = Remedy(say(change, users=users), commands=() if users else (_delete(claim),))
+    return Finding(WITHOUT_TIME, say(text, claim=claim.key), facts, remedy, claim=claim.key)
 
 
 FINDERS = (

@@ -11,14 +11,15 @@ from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.workload_pods import belongs_to, made_by
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family
+from kubectl_dra.explain.causes.claim_elsewhere import reserved_for
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.terminating import Ending, ending_of
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Relation, Remedy
 from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked, in_all
 from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.shown import StageName
-from kubectl_dra.explain.holders import ClaimHolder, HolderState, consumers_named
-from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, say, subject, the_node
+from kubectl_dra.explain.holders import ClaimHolder, HolderState
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, say, the_node
 from kubectl_dra.explain.remedies.freeing_claims import Free, InTheWay, first_enough, in_the_way, sets_of_holders
 from kubectl_dra.explain.remedies.proof import Proof
 
@@ -278,11 +279,7 @@ def _of_claim(analysis: Analysis) -> Iterator[Finding]:
         devices = [result.device for result in claim.results if not result.admin_access]
         if not devices or (holder.standing is HolderState.UNUSED and waiting_for(claim, snapshot)):
             continue
-        own = Evidence(
-            subject("ResourceClaim", claim),
-            "status.reservedFor",
-            say("{consumers: else nobody}", consumers=consumers_named(claim)),
-        )
+        own = reserved_for(claim)
         words = {"devices": devices, "users": holder.users, "count": len(claim.reserved_for)}
         if holder.standing is HolderState.UNUSED:
             text = "it holds {devices:some} until a pod uses it or it is deleted"

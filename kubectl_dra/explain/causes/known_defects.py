@@ -79,17 +79,11 @@ def with_defect(finding: Finding, pod: Pod, snapshot: Snapshot) -> Finding:
         "This pod never runs again{next}."
     )
     owner = replaced_by(pod)
-    again = (
-        say("; {owner} makes the next one, which is refused as well", owner=str(owner))
-        if owner is not None
-        else ": make a new one"
-    )
-    words = {
-        "next": again,
-        "defect": known_defect(OUT_OF_EXTENDED.reference, *OUT_OF_EXTENDED.fixes),
-        "resource": resource,
-        "node": node,
-    }
+    again: Words = ": make a new one"
+    if owner is not None:
+        again = say("; {owner} makes the next one, which is refused as well", owner=str(owner))
+    known = known_defect(OUT_OF_EXTENDED.reference, *OUT_OF_EXTENDED.fixes)
+    words = {"next": again, "defect": known, "resource": resource, "node": node}
     why = "a driver serves it, and this kubelet looks for a device plugin{though}"
     though = ", although the scheduler had allocated devices for it" if pod.extended_resource_claim else ""
     fact = Evidence(Subject("resource", resource), "is refused because", say(why, though=though))
@@ -233,8 +227,7 @@ PANIC = CauseKind(code="scheduler-crashes", family=Family.RELEASE, fixed_at=Look
 
 def _crash(analysis: Analysis) -> Iterator[Finding]:
     scheduler = analysis.scheduler
-    crashes = scheduler.has(CRASH_ON_ALL)
-    if not crashes or not analysis.view.cycle.features.partitionable_devices:
+    if not scheduler.has(CRASH_ON_ALL) or not analysis.view.cycle.features.partitionable_devices:
         return
     for located in analysis.funnels:
         funnel = located.funnel
@@ -248,17 +241,13 @@ def _crash(analysis: Analysis) -> Iterator[Finding]:
         )
         counter_set = device.device.consumes_counters[0].counter_set
         field = say("{where} allocationMode", where=located.where)
-        yield Finding(
-            PANIC,
-            say(text, where=located.where, release=release, device=device.id),
-            (
-                Evidence("kube-scheduler", "release", release),
-                Evidence(Subject("claim", named("ResourceClaim", located.claim)), field, ALL),
-                Evidence(Subject("device", device.id), "consumesCounters", counter_set),
-            ),
-            claim=located.claim.key,
-            request=funnel.name,
+        facts = (
+            Evidence("kube-scheduler", "release", release),
+            Evidence(Subject("claim", named("ResourceClaim", located.claim)), field, ALL),
+            Evidence(Subject("device", device.id), "consumesCounters", counter_set),
         )
+        summary = say(text, where=located.where, release=release, device=device.id)
+        yield Finding(PANIC, summary, facts, claim=located.claim.key, request=funnel.name)
         return
 
 
@@ -271,21 +260,16 @@ def _unseen(analysis: Analysis) -> Iterator[Finding]:
     scheduler, rules, pod = (analysis.scheduler, analysis.snapshot.taint_rules, analysis.pod)
     if pod is None or pod.node_name or pod.finished:
         return
-    if not rules or "DRADeviceTaintRules" not in scheduler.gates:
-        return
-    if not scheduler.has(DEFECT):
+    if not rules or "DRADeviceTaintRules" not in scheduler.gates or not scheduler.has(DEFECT):
         return
     names = say("{rules:some}", rules=[named("DeviceTaintRule", rule) for rule in rules])
     release = say("{release}.{patch}", release=scheduler.release, patch=scheduler.patch)
     text = "the scheduler of {release} does not understand DeviceTaintRules ({names}) and may crash while one exists"
-    yield Finding(
-        RULES_UNSEEN,
-        say(text, release=release, names=names),
-        (
-            Evidence("kube-scheduler", "release", release),
-            Evidence(say("DeviceTaintRules {names}", names=names), "count", len(rules)),
-        ),
+    facts = (
+        Evidence("kube-scheduler", "release", release),
+        Evidence(say("DeviceTaintRules {names}", names=names), "count", len(rules)),
     )
+    yield Finding(RULES_UNSEEN, say(text, release=release, names=names), facts)
 
 
 # Its scheduler takes a rule that selects nothing for one of every device.
@@ -349,14 +333,9 @@ def _twice(analysis: Analysis) -> Iterator[Finding]:
         mine = own[device]
         younger = max((mine, other), key=_allocated_at)
         text = "device {device} is allocated to claim {one} and to claim {other}"
-        yield Finding(
-            TWICE,
-            say(text, device=device, one=mine.key, other=other.key),
-            tuple(_holders(device, (mine, other), analysis)),
-            Remedy(_change(younger, analysis)),
-            claim=mine.key,
-            device=device,
-        )
+        summary = say(text, device=device, one=mine.key, other=other.key)
+        facts = tuple(_holders(device, (mine, other), analysis))
+        yield Finding(TWICE, summary, facts, Remedy(_change(younger, analysis)), claim=mine.key, device=device)
         return
 
 
@@ -369,9 +348,8 @@ def _holders(device: DeviceID, claims: tuple[ResourceClaim, ...], analysis: Anal
     for claim in claims:
         pods = consumers_of(claim, analysis.snapshot.pods).pods
         who = pods_named(pod.key for pod in pods)
-        about = subject("ResourceClaim", claim)
         value = say("{device}, for {pods:some 2 else nobody}", device=device, pods=who)
-        yield Evidence(about, "has", value, relation=Relation.DOES)
+        yield Evidence(subject("ResourceClaim", claim), "has", value, relation=Relation.DOES)
 
 
 def _change(younger: ResourceClaim, analysis: Analysis) -> Words:

@@ -9,13 +9,12 @@ from typing import Final
 from kubectl_dra.api.pods import owner_of
 from kubectl_dra.explain.analysis import NOT_ASKED, Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
-from kubectl_dra.explain.causes.claim_elsewhere import elsewhere
+from kubectl_dra.explain.causes.claim_elsewhere import elsewhere, reserved_for
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Relation, Remedy
-from kubectl_dra.explain.holders import consumers_named
 from kubectl_dra.explain.node_reasons import KINDS as OBJECT_KINDS
 from kubectl_dra.explain.node_reasons import ShortForDevices, reason_of
-from kubectl_dra.explain.phrase import ObjectName, Subject, Words, by_key, say, subject, the_node
+from kubectl_dra.explain.phrase import ObjectName, Words, say, subject, the_node
 from kubectl_dra.explain.remedies import node_rules
 from kubectl_dra.scheduling.inter_pod_affinity import AntiAffinityBroken, ExistingAntiAffinityBroken, kept_apart_by
 from kubectl_dra.scheduling.node_resources_of_devices import (
@@ -246,12 +245,7 @@ def _in_use(analysis: Analysis) -> Iterator[Finding]:
         if claim.key in keys:
             text = "claim {claim} stands for resources of its node, so only one pod can use it, and {users:some} does"
             users = [consumer.name for consumer in claim.reserved_for]
-            fact = Evidence(
-                Subject("ResourceClaim", by_key("ResourceClaim", claim.key)),
-                "status.reservedFor",
-                say("{consumers: else nobody}", consumers=consumers_named(claim)),
-            )
-            yield Finding(IN_USE, say(text, claim=claim.key, users=users), (fact,), claim=claim.key)
+            yield Finding(IN_USE, say(text, claim=claim.key, users=users), (reserved_for(claim),), claim=claim.key)
 
 
 def _grouped(analysis: Analysis, kind: CauseKind, *of: type[Reason]) -> Iterator[Finding]:

@@ -100,13 +100,12 @@ def _ignored(analysis: Analysis) -> Iterator[Finding]:
 
     place = place_to_edit(pod, "schedulerName") if owner_of(pod) is not None else "a new pod"
     text = "Check that {name} runs and supports ResourceClaims, or name {default} in {place}."
+    own = subject("Pod", pod)
+    facts = (Evidence(own, "spec.schedulerName", name), Evidence(own, "status.conditions", "no PodScheduled"))
     yield Finding(
         OTHER_SCHEDULER,
         say("the pod asks for scheduler {name}, and no scheduler has looked at it yet", name=name),
-        (
-            Evidence(subject("Pod", pod), "spec.schedulerName", name),
-            Evidence(subject("Pod", pod), "status.conditions", "no PodScheduled"),
-        ),
+        facts,
         Remedy(say(text, name=name, default=DEFAULT_SCHEDULER, place=place)),
         under_way=under_way(name, pod.metadata.creation_timestamp, snapshot),
     )
@@ -132,6 +131,8 @@ def _bound(context: QuestionContext) -> Iterator[Finding]:
     scheduled = pod.condition("PodScheduled")
     if unallocated and not started(pod) and not (scheduled.status == "True" and scheduled.reason):
         text = "the pod was bound to node {node} without the scheduler, so nobody allocates {claims}"
+        # Claims are read beside the pods: what was written just before the pod was bound may have been missed.
+        waits = under_way(SCHEDULER, scheduled.last_transition_time, context.snapshot)
         yield Finding(
             BOUND_BY_HAND,
             say(text, node=pod.node_name, claims=[claim.key for claim in unallocated]),
@@ -140,10 +141,7 @@ def _bound(context: QuestionContext) -> Iterator[Finding]:
                 Evidence(subject("ResourceClaim", unallocated[0]), "status.allocation", "not set"),
             ),
             placed_without_dra(pod),
-            # Claims are read beside the pods: what was written just before the pod was bound may have been missed.
-            under_way=None
-            if _refused_claim(pod, context.snapshot)
-            else under_way(SCHEDULER, scheduled.last_transition_time, context.snapshot),
+            under_way=None if _refused_claim(pod, context.snapshot) else waits,
         )
     yield from _misplaced(pod, context.question.existing_claims, context.snapshot)
 
@@ -155,23 +153,16 @@ def _names_its_node(pod: Pod, question: Question) -> Iterator[Finding]:
         from kubectl_dra.explain.place_to_edit import place_to_edit
 
         text = "the pod names node {node} itself, so the scheduler never sees it, and nobody allocates {claims}"
-        change = say(
-            "Leave out {place}; kubernetes.io/hostname in a nodeSelector does the same.",
-            place=place_to_edit(pod, "nodeName"),
-        )
-        yield Finding(
-            BOUND_BY_HAND,
-            say(text, node=pod.node_name, claims=needing),
-            (Evidence(subject("Pod", pod), "spec.nodeName", pod.node_name),),
-            Remedy(change),
-        )
+        change = "Leave out {place}; kubernetes.io/hostname in a nodeSelector does the same."
+        remedy = Remedy(say(change, place=place_to_edit(pod, "nodeName")))
+        fact = Evidence(subject("Pod", pod), "spec.nodeName", pod.node_name)
+        yield Finding(BOUND_BY_HAND, say(text, node=pod.node_name, claims=needing), (fact,), remedy)
 
 
 def _refused_claim(pod: Pod, snapshot: Snapshot) -> bool:
     """Whether the kubelet has said that the pod may not use a claim: then it will not be allocated."""
-    return any(
-        "is not allowed to use ResourceClaim" in event.message for event in snapshot.events_of(pod, FAILED_PREPARE)
-    )
+    events = snapshot.events_of(pod, FAILED_PREPARE)
+    return any("is not allowed to use ResourceClaim" in event.message for event in events)
 
 
 def _misplaced(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Finding]:
@@ -184,15 +175,12 @@ def _misplaced(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapshot) ->
             continue
         selector = claim.allocation.node_selector
         text = "the pod was bound to node {node} without the scheduler, but claim {claim} is allocated for {selector}"
-        yield Finding(
-            BOUND_BY_HAND,
-            say(text, node=node.name, claim=claim.key, selector=str(selector)),
-            (
-                Evidence(subject("Pod", pod), "spec.nodeName", ObjectName("Node", node.name)),
-                Evidence(subject("ResourceClaim", claim), "status.allocation.nodeSelector", str(selector)),
-            ),
-            claim=claim.key,
+        facts = (
+            Evidence(subject("Pod", pod), "spec.nodeName", ObjectName("Node", node.name)),
+            Evidence(subject("ResourceClaim", claim), "status.allocation.nodeSelector", str(selector)),
         )
+        summary = say(text, node=node.name, claim=claim.key, selector=str(selector))
+        yield Finding(BOUND_BY_HAND, summary, facts, claim=claim.key)
         return
 
 

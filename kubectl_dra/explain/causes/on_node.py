@@ -22,7 +22,7 @@ from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.clock import SCHEDULER, under_way
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
-from kubectl_dra.explain.phrase import ObjectName, Subject, by_name, named, say, subject
+from kubectl_dra.explain.phrase import ObjectName, Subject, by_name, named, nodes_named, say, subject
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
 
 DOES_NOT_START: Final = "has its devices but does not start"
@@ -73,12 +73,8 @@ def rejection(pod: Pod) -> Finding:
         facts.insert(0, Evidence("the kubelet", "means", known.means))
         text = "{do} {again}"
         words |= {"do": known.do, "again": say(again, **words)}
-    return Finding(
-        REJECTED,
-        say(f"{said}, {{said}}" if pod.status.message else said, pod="the pod", **words),
-        tuple(facts),
-        Remedy(say(text, **words)),
-    )
+    summary = say(f"{said}, {{said}}" if pod.status.message else said, pod="the pod", **words)
+    return Finding(REJECTED, summary, tuple(facts), Remedy(say(text, **words)))
 
 
 # The pod has started, and its claim is gone or no longer allocated.
@@ -194,24 +190,27 @@ def _node_lost(analysis: Analysis) -> Iterator[Finding]:
     if since is None:
         return
     node = ObjectName("Node", pod.node_name)
-    facts: tuple[Evidence, ...]
-    if pod.node_name in snapshot.nodes:
-        text = (
-            "node {node} has not been ready since {since}, so nobody knows whether it runs"
-            if since
-            else ("node {node} is not ready, so nobody knows whether it runs")
-        )
-        facts = tuple(node_troubles(snapshot.nodes[pod.node_name]))
-    else:
+    text = "node {node} is not ready, so nobody knows whether it runs"
+    if pod.node_name not in snapshot.nodes:
         text = "there is no node {node} any more"
-        facts = (Evidence("the cluster", "has no node of this name any more", pod.node_name),)
+    elif since:
+        text = "node {node} has not been ready since {since}, so nobody knows whether it runs"
     yield Finding(
         NODE_LOST,
         say(text, node=node, since=since),
-        facts,
+        tuple(node_away(pod.node_name, snapshot)),
         end_by_force(pod, snapshot),
         next=None if pod.node_name in snapshot.nodes else NextStep(Look.NODES),
     )
+
+
+def node_away(name: str, snapshot: Snapshot) -> Iterator[Evidence]:
+    """Evidence that a node does not answer, or is gone."""
+    node = snapshot.nodes.get(name)
+    if node is not None and node.ready is False:
+        yield from node_troubles(node)
+    elif snapshot.lacks_node(name):
+        yield Evidence("the cluster", "has no node of this name any more", name)
 
 
 def end_by_force(pod: Pod, snapshot: Snapshot) -> Remedy:
@@ -332,15 +331,13 @@ def _elsewhere(analysis: Analysis) -> Iterator[Finding]:
         return
     device, home = next(iter(elsewhere.items()))
     text = "it was bound to node {node} without the scheduler, and device {device} is on node {home}"
-    words = {"node": ObjectName("Node", pod.node_name), "device": device, "home": ObjectName("Node", home)}
-    yield Finding(
-        WITHOUT,
-        say(text, **words),
-        (
-            Evidence(subject("Pod", pod), "spec.nodeName", ObjectName("Node", pod.node_name)),
-            Evidence(Subject("device", device), "is published for", ObjectName("Node", home)),
-        ),
+    here, there = nodes_named((pod.node_name, home))
+    words = {"node": here, "device": device, "home": there}
+    facts = (
+        Evidence(subject("Pod", pod), "spec.nodeName", here),
+        Evidence(Subject("device", device), "is published for", there),
     )
+    yield Finding(WITHOUT, say(text, **words), facts)
 
 
 def _never_allocated(analysis: Analysis) -> Iterator[Finding]:
@@ -364,15 +361,11 @@ def _never_allocated(analysis: Analysis) -> Iterator[Finding]:
             "schedulers of later releases allocate implicit ones, too."
         )
         remedy = Remedy(change)
-    yield Finding(
-        WITHOUT,
-        say(text, **words),
-        (
-            Evidence(subject("Pod", pod), "status.extendedResourceClaimStatus", "not set"),
-            Evidence(Subject("Node", words["node"]), say("status.allocatable of {resources:some}", **words), "none"),
-        ),
-        remedy,
+    facts = (
+        Evidence(subject("Pod", pod), "status.extendedResourceClaimStatus", "not set"),
+        Evidence(by_name("Node", pod.node_name), say("status.allocatable of {resources:some}", **words), "none"),
     )
+    yield Finding(WITHOUT, say(text, **words), facts, remedy)
 
 
 def unserved(pod: Pod, snapshot: Snapshot) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from kubectl_dra.drivers.failed_kubelet_calls import drivers_meant, failed_call,
 from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
+from kubectl_dra.explain.causes.claim_elsewhere import reserved_for
 from kubectl_dra.explain.causes.known_defects import left_unprepared
 from kubectl_dra.explain.causes.on_node import (
     ANSWER,
@@ -31,7 +32,7 @@ from kubectl_dra.explain.causes.other_schedulers_groups import placed_without_dr
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.clock import CLAIM_CONTROLLER, Clock, under_way
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
-from kubectl_dra.explain.holders import STARTING, consumers_named
+from kubectl_dra.explain.holders import STARTING
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, named, say, subject
 from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER
 
@@ -104,15 +105,11 @@ def _on_node(analysis: Analysis) -> Iterator[Finding]:
 
 def _claim_of(claims: Sequence[ResourceClaim], drivers: Sequence[str]) -> NextStep:
     """The first claim with devices of these drivers, as it is written."""
-    claim = next(
-        resource_claim for resource_claim in claims if {device.driver for device in resource_claim.devices} & {*drivers}
-    )
+    claim = next(claim for claim in claims if not {*drivers}.isdisjoint(drivers_of([claim])))
     return NextStep(Look.AS_WRITTEN, claim.metadata.name, claim.metadata.namespace, "resourceclaim")
 
 
 def _not_reserved(claim: ResourceClaim, pod: Pod) -> Finding:
-    consumers = consumers_named(claim)
-    listed = say("{consumers: else nobody}", consumers=consumers)
     remedy = None
     if pod.scheduler_name != DEFAULT_SCHEDULER:
         text = (
@@ -120,13 +117,8 @@ def _not_reserved(claim: ResourceClaim, pod: Pod) -> Finding:
             "turn that support on; or let the default scheduler place the pod. Then create the pod again."
         )
         remedy = placed_without_dra(pod) or Remedy(say(text, name=pod.scheduler_name))
-    return Finding(
-        NOT_RESERVED,
-        say("claim {claim} is allocated, but not reserved for this pod", claim=claim.key),
-        (Evidence(subject("ResourceClaim", claim), "status.reservedFor", listed),),
-        remedy,
-        claim=claim.key,
-    )
+    summary = say("claim {claim} is allocated, but not reserved for this pod", claim=claim.key)
+    return Finding(NOT_RESERVED, summary, (reserved_for(claim),), remedy, claim=claim.key)
 
 
 def _not_prepared(
@@ -217,9 +209,8 @@ def _drivers(node: str, drivers: Sequence[str], snapshot: Snapshot) -> Iterator[
         created = sorted(slice_.creation_timestamp for slice_ in own if slice_.creation_timestamp)
         text = "{count:ResourceSlice}, the newest created at {time}" if created else "{count:ResourceSlice}"
         value = say(text, count=len(own), time=created[-1] if created else "")
-        yield Evidence(
-            Subject("driver", driver), say("publishes for node {node}", node=ObjectName("Node", node)), value
-        )
+        field = say("publishes for node {node}", node=ObjectName("Node", node))
+        yield Evidence(Subject("driver", driver), field, value)
 
 
 # The pod is on its node and has its devices, the driver prepared them, and still the pod does not run.
@@ -257,16 +248,12 @@ def _not_ready(analysis: Analysis) -> Iterator[Finding]:
                 since = str(condition.get("lastTransitionTime") or "")
                 said = [str(part) for name in ("reason", "message") if (part := condition.get(name))]
                 text = "its driver reports {device} as not ready{said}"
+                about = say("status.devices[{device}] {kind}", device=device_status.device, kind=kind)
+                value = say("{said: else False}", said=said)
                 yield Finding(
                     DEVICE_NOT_READY,
                     say(text, device=device_status.device, said=say(": {said}", said=said) if said else ""),
-                    (
-                        Evidence(
-                            subject("ResourceClaim", claim),
-                            say("status.devices[{device}] {kind}", device=device_status.device, kind=kind),
-                            say("{said: else False}", said=said),
-                        ),
-                    ),
+                    (Evidence(subject("ResourceClaim", claim), about, value),),
                     claim=claim.key,
                     under_way=under_way(str(device_status.device.driver), since, analysis.snapshot),
                 )
@@ -278,26 +265,13 @@ def _unhealthy(pod: Pod) -> Iterator[Finding]:
         for status in container.allocated_resources_status:
             for resource in status.resources:
                 if resource.health == _UNHEALTHY:
-                    where: dict[str, Words] = {
-                        "resource": resource.resource_id,
-                        "name": status.name,
-                        "container": container.name,
-                    }
-                    where["said"] = say(": {said}", said=resource.message) if resource.message else ""
-                    yield Finding(
-                        DEVICE_UNHEALTHY,
-                        say(
-                            "the kubelet reports {resource} of {name} in container {container} as unhealthy{said}",
-                            **where,
-                        ),
-                        (
-                            Evidence(
-                                subject("Pod", pod),
-                                say("status of container {container}, {name}", **where),
-                                say("{resource}: Unhealthy{said}", **where),
-                            ),
-                        ),
-                    )
+                    names = {"resource": resource.resource_id, "name": status.name, "container": container.name}
+                    said = say(": {said}", said=resource.message) if resource.message else ""
+                    text = "the kubelet reports {resource} of {name} in container {container} as unhealthy{said}"
+                    about = say("status of container {container}, {name}", **names)
+                    value = say("{resource}: Unhealthy{said}", said=said, **names)
+                    fact = Evidence(subject("Pod", pod), about, value)
+                    yield Finding(DEVICE_UNHEALTHY, say(text, said=said, **names), (fact,))
                     return
 
 
@@ -310,14 +284,9 @@ def _other(analysis: Analysis) -> Iterator[Finding]:
         # That it did not start matters no more.
         return
     own = subject("Pod", pod)
-    waiting = next(
-        (
-            status
-            for status in (*pod.status.init_container_statuses, *pod.status.container_statuses)
-            if status.state.waiting is not None and status.state.waiting.reason not in _USUAL
-        ),
-        None,
-    )
+    containers = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    unusual = (status for status in containers if status.state.waiting and status.state.waiting.reason not in _USUAL)
+    waiting = next(unusual, None)
     if waiting is not None and waiting.state.waiting is not None:
         why = waiting.state.waiting
         words = {"name": waiting.name, "reason": why.reason, "said": why.message}
@@ -332,14 +301,12 @@ def _other(analysis: Analysis) -> Iterator[Finding]:
         finding = with_meaning(finding, why.message, claims)
         yield left_unprepared(finding, pod, claims, snapshot) if _NO_CLAIM_INFO.search(why.message) else finding
         return
-    ended = next(
-        (
-            status
-            for status in pod.status.container_statuses
-            if status.state.terminated and status.state.terminated.exit_code
-        ),
-        None,
+    failed = (
+        status
+        for status in pod.status.container_statuses
+        if status.state.terminated and status.state.terminated.exit_code
     )
+    ended = next(failed, None)
     if ended is not None and ended.state.terminated is not None:
         yield _crashed(pod, ended)
         return
@@ -404,23 +371,19 @@ def _not_begun(analysis: Analysis, pod: Pod, clock: Clock) -> Finding:
     since = pod.status.start_time or pod.condition("PodScheduled").last_transition_time
     words = {"node": node, "drivers": drivers_of(analysis.allocated), "since": since}
     if not pod.status.start_time:
-        return Finding(
-            NOT_STARTED,
-            say("the kubelet of node {node} has not looked at it since it was placed there at {since}", **words),
-            (Evidence(own, "status.startTime", "not set"),),
-            Remedy(say("Look at the kubelet of node {node}: it is stopped, or cannot reach the API server.", **words)),
-            next=NextStep(Look.ONE_NODE, pod.node_name),
-        )
-    return Finding(
-        NOT_STARTED,
-        say(
-            "on node {node} its devices are not prepared since {since}, and no event says why: the kubelet waits for "
-            "driver {drivers:some}, or for a volume",
-            **words,
-        ),
-        (Evidence(own, "status.startTime", since), Evidence(own, "condition PodReadyToStartContainers", "not True")),
-        Remedy(say("Read the logs of the kubelet and of driver {drivers:some} on node {node}.", **words)),
+        text = "the kubelet of node {node} has not looked at it since it was placed there at {since}"
+        change = "Look at the kubelet of node {node}: it is stopped, or cannot reach the API server."
+        facts = (Evidence(own, "status.startTime", "not set"),)
+        look = NextStep(Look.ONE_NODE, pod.node_name)
+        return Finding(NOT_STARTED, say(text, **words), facts, Remedy(say(change, **words)), next=look)
+    text = (
+        "on node {node} its devices are not prepared since {since}, and no event says why: the kubelet waits for "
+        "driver {drivers:some}, or for a volume"
     )
+    change = "Read the logs of the kubelet and of driver {drivers:some} on node {node}."
+    unset = Evidence(own, "condition PodReadyToStartContainers", "not True")
+    facts = (Evidence(own, "status.startTime", since), unset)
+    return Finding(NOT_STARTED, say(text, **words), facts, Remedy(say(change, **words)))
 
 
 _USUAL = frozenset(("", "ContainerCreating", "PodInitializing"))

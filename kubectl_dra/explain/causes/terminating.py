@@ -22,7 +22,7 @@ from kubectl_dra.explain.causes.on_node import (
     containers_ended,
     drivers_of,
     end_by_force,
-    node_troubles,
+    node_away,
     unready_since,
 )
 from kubectl_dra.explain.causes.registry import Finder, When
@@ -55,7 +55,7 @@ def ending_of(pod: Pod, snapshot: Snapshot, claims: Sequence[ResourceClaim] | No
     held = devices_of(pod, claims)
     if (stuck := waits_for_driver(pod, claims, snapshot)) is not None:
         return _not_released(stuck, pod, snapshot, claims)
-    facts = (*deletion(pod), *_node_not_ready(pod, snapshot))
+    facts = (*deletion(pod), *node_away(pod.node_name, snapshot))
     since, late = pod.metadata.deletion_timestamp, Clock(snapshot).age(pod.metadata.deletion_timestamp)
     node = ObjectName("Node", pod.node_name)
     words = {"devices": held, "node": node, "pod": pod.key, "since": since, "count": len(held)}
@@ -65,7 +65,7 @@ def ending_of(pod: Pod, snapshot: Snapshot, claims: Sequence[ResourceClaim] | No
         lead = "its grace period ended {ago}, and " + text
         summary = say(lead, ago=Clock(snapshot).ago(since), **words)
         finding = replace(finding, summary=summary, state=LATE)
-    if any(_node_not_ready(pod, snapshot)):
+    if any(node_away(pod.node_name, snapshot)):
         return Ending(replace(finding, remedy=end_by_force(pod, snapshot)))
     if pod.metadata.finalizers:
         return Ending(replace(finding, remedy=kept_by_finalizers(pod)))
@@ -216,15 +216,6 @@ def deletion(pod: Pod) -> Iterator[Evidence]:
     yield Evidence(own, "metadata.deletionTimestamp", pod.metadata.deletion_timestamp)
     if pod.metadata.finalizers:
         yield Evidence(own, "metadata.finalizers", say("{names}", names=pod.metadata.finalizers))
-
-
-def _node_not_ready(pod: Pod, snapshot: Snapshot) -> Iterator[Evidence]:
-    """Evidence that the pod's node does not answer, or is gone."""
-    node = snapshot.nodes.get(pod.node_name)
-    if node is not None and node.ready is False:
-        yield from node_troubles(node)
-    elif snapshot.lacks_node(pod.node_name):
-        yield Evidence("the cluster", "has no node of this name any more", pod.node_name)
 
 
 NOT_UNPREPARED = CauseKind(
