@@ -50,12 +50,9 @@ def _published(blocked: Blocked) -> Iterator[Finding]:
         fix = say(text, count=len(blocked.view.nodes), seconds=booting.seconds)
         yield Finding(NO_SLICES, "no driver publishes any device yet", evidence, Remedy(fix), under_way=booting)
         return
-    yield Finding(
-        NO_SLICES,
-        "no driver publishes any device in this cluster",
-        (*evidence, *(off.evidence if off else ())),
-        Remedy(off.fix) if off else None,
-    )
+    facts = (*evidence, *(off.evidence if off else ()))
+    remedy = Remedy(off.fix) if off else None
+    yield Finding(NO_SLICES, "no driver publishes any device in this cluster", facts, remedy)
 
 
 def _booting(blocked: Blocked) -> UnderWay | None:
@@ -109,18 +106,15 @@ def of_class(blocked: Blocked) -> Finding | None:
             return _away(lost, (Evidence("ResourceSlices", say("with spec.driver {driver}", driver=driver), 0),))
         text = "driver {driver} publishes no devices (class {name} wants it; drivers here: {drivers: else none})"
         selector = say("{text:flat}", text=expression or "")
-        return Finding(
-            NO_SLICES,
-            say(text, driver=driver, name=device_class.name, drivers=sorted(drivers)),
-            (
-                Evidence(by_name("DeviceClass", device_class.name), "spec.selectors", selector),
-                Evidence("ResourceSlices", say("with spec.driver {driver}", driver=driver), 0),
-                *empty_slices(blocked.view, driver),
-                *_device_plugins(blocked.view, driver),
-                *(off.evidence if off else ()),
-            ),
-            Remedy(off.fix) if off else _installing(driver, blocked),
+        facts = (
+            Evidence(by_name("DeviceClass", device_class.name), "spec.selectors", selector),
+            Evidence("ResourceSlices", say("with spec.driver {driver}", driver=driver), 0),
+            *empty_slices(blocked.view, driver),
+            *_device_plugins(blocked.view, driver),
+            *(off.evidence if off else ()),
         )
+        summary = say(text, driver=driver, name=device_class.name, drivers=sorted(drivers))
+        return Finding(NO_SLICES, summary, facts, Remedy(off.fix) if off else _installing(driver, blocked))
     return None
 
 
@@ -164,12 +158,8 @@ def needs_feature(blocked: Blocked, gate: str) -> Finding:
     """Devices are skipped because a gate is off."""
     proof = blocked.what_if.with_features(replace(blocked.view.cycle.features, **_FEATURES[gate])).proof()
     text = "{lost:device} for {where} {lost:is|are} skipped: the feature {gate} is off"
-    return Finding(
-        NEEDS_FEATURE,
-        say(text, lost=len(blocked.lost), where=blocked.where, gate=gate),
-        blocked.by_device("device"),
-        Remedy(say("Turn the feature gate {gate} on in kube-apiserver and kube-scheduler.", gate=gate), proof),
-    )
+    change = say("Turn the feature gate {gate} on in kube-apiserver and kube-scheduler.", gate=gate)
+    return Finding(NEEDS_FEATURE, blocked.say(text, gate=gate), blocked.by_device("device"), Remedy(change, proof))
 
 
 def _operations(blocked: Blocked) -> Iterator[Finding]:
@@ -179,16 +169,8 @@ def _operations(blocked: Blocked) -> Iterator[Finding]:
         return
     text = "{lost:device} for {where} {lost:is|are} refused: {reason}"
     fix = "Run a kubelet of 1.37 or later there with the feature gate {gate}, or publish without skipNodeOperations."
-    yield Finding(
-        FEATURES,
-        say(text, lost=len(blocked.lost), where=blocked.where, reason=off),
-        blocked.by_device("skipNodeOperations"),
-        Remedy(say(fix, gate=OPTIONAL_OPERATIONS)),
-    )
-
-
-def _binding(blocked: Blocked) -> Iterator[Finding]:
-    yield needs_feature(blocked, BINDING)
+    remedy = Remedy(say(fix, gate=OPTIONAL_OPERATIONS))
+    yield Finding(FEATURES, blocked.say(text, reason=off), blocked.by_device("skipNodeOperations"), remedy)
 
 
 _ALPHA = {"experimental": True, "stable": False, "any_pool_order": False}
@@ -277,19 +259,10 @@ def _out_of_reach(blocked: Blocked) -> Finding:
     kind = kind_on(blocked.analysis.pod_outcome, nodes[0]) if nodes else None
     space = blocked.analysis.question.namespace
     look = NextStep(kind.look, namespace=space) if kind is not None else node_rules.look_at(first, nodes)
-    return Finding(
-        NOT_FOR_NODE,
-        say(
-            "{lost:" + ("free " if free else "") + "device} for {where} {lost:is|are} {away}: {reasons}",
-            lost=len(blocked.lost),
-            where=blocked.where,
-            away="on nodes where the pod cannot run" if reasons else "out of reach",
-            reasons=_each(reasons) if reasons else first,
-        ),
-        tuple(evidence),
-        remedy or Remedy((kind or NOT_FOR_NODE).fix),
-        next=look,
-    )
+    text = "{lost:free device}" if free else "{lost:device}"
+    text += " for {where} {lost:is|are} " + ("on nodes where the pod cannot run" if reasons else "out of reach")
+    summary = blocked.say(text + ": {reasons}", reasons=_each(reasons) if reasons else first)
+    return Finding(NOT_FOR_NODE, summary, tuple(evidence), remedy or Remedy((kind or NOT_FOR_NODE).fix), next=look)
 
 
 def _each(reasons: Sequence[tuple[Words, int]]) -> Words:
@@ -305,14 +278,8 @@ def _old_form(blocked: Blocked) -> Finding:
     """The driver publishes counters and devices in one slice, which only 1.34 can read."""
     names = sorted({item.slice.name for item in blocked.lost})
     text = "{lost:device} for {where} {lost:is|are} skipped: their slices hold counters as well"
-    return Finding(
-        OLD_SLICES,
-        say(text, lost=len(blocked.lost), where=blocked.where),
-        tuple(
-            Evidence(by_name("ResourceSlice", name), "spec", "devices and sharedCounters")
-            for name in names[:MAX_EVIDENCE]
-        ),
-    )
+    facts = [Evidence(by_name("ResourceSlice", name), "spec", "devices and sharedCounters") for name in names]
+    return Finding(OLD_SLICES, blocked.say(text), tuple(facts[:MAX_EVIDENCE]))
 
 
 # A DeviceClass that a request names and that does not exist.
@@ -333,11 +300,8 @@ def _class_missing(analysis: Analysis) -> Iterator[Finding]:
 def _class_not_there(analysis: Analysis, claim: ResourceClaim, name: str, wanted: str) -> Finding:
     known = list(analysis.view.cycle.classes)
     near = nearest(wanted, known)
-    hint = (
-        say("; did you mean {near:or}?", near=near)
-        if near
-        else say("; classes here: {known:some 6 else none}", known=sorted(known))
-    )
+    text = "; did you mean {near:or}?" if near else "; classes here: {known:some 6 else none}"
+    hint = say(text, near=near, known=sorted(known))
     field = say('request "{name}" deviceClassName', name=name)
     evidence: tuple[Evidence, ...] = (Evidence(Subject("claim", named("ResourceClaim", claim)), field, wanted),)
     from kubectl_dra.explain.remedies.candidates import turn_on
@@ -366,7 +330,7 @@ def _correct(analysis: Analysis, claim: ResourceClaim) -> str:
 
 FINDERS = (
     Finder(When.STAGE, _published, of=StageName.PUBLISHED),
-    Finder(When.STAGE, _binding, of=StageName.BINDING),
+    Finder(When.STAGE, lambda blocked: (needs_feature(blocked, BINDING),), of=StageName.BINDING),
     Finder(When.STAGE, _operations, of=StageName.OPERATIONS),
     Finder(When.STAGE, _node, of=StageName.NODE),
     Finder(When.SCENE, _class_missing, 50),

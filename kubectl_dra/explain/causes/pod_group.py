@@ -105,11 +105,8 @@ def _does_not_fit(pod: Pod, placed: Placed, quoted: tuple[Evidence, ...]) -> Fin
     evicting = placed.evicting
     if evicting is not None and evicting.preemption is not None:
         best = evicting.preemption.best[0]
-        victims = say(
-            "{victims:some} on {node}",
-            victims=[named("Pod", victim) for victim in best.victims],
-            node=ObjectName("Node", best.node),
-        )
+        names = [named("Pod", victim) for victim in best.victims]
+        victims = say("{victims:some} on {node}", victims=names, node=ObjectName("Node", best.node))
         facts.append(Evidence("the scheduler", say("may evict for {pod}", pod=named("Pod", evicting.pod)), victims))
     change = "Make room for {first}, or ask for less in the pods of the group." if first else POD_GROUP.fix
     return Finding(POD_GROUP, summary, (*facts, *quoted), Remedy(say(change, first=first)))
@@ -152,16 +149,13 @@ def _said(pod: Pod, snapshot: Snapshot) -> str:
 
 
 def _too_few(pod: Pod, reason: TooFewPeers, quoted: tuple[Evidence, ...]) -> Finding:
-    group, count = Subject("PodGroup", reason.group), len(reason.peers)
-    summary = say(
+    count = len(reason.peers)
+    text = (
         "the pod waits for its group {group}: {minimum:pod} {minimum:is|are} scheduled together, {count:,} "
-        "{count:exists|exist}",
-        group=reason.group,
-        minimum=reason.minimum,
-        count=count,
+        "{count:exists|exist}"
     )
-    if pod.spec.workload_ref:
-        group = Subject("Workload", reason.group)
+    summary = say(text, group=reason.group, minimum=reason.minimum, count=count)
+    group = Subject("Workload" if pod.spec.workload_ref else "PodGroup", reason.group)
     facts = (
         _membership(pod),
         Evidence(group, "gang.minCount", say("{minimum:,}", minimum=reason.minimum)),
@@ -173,22 +167,16 @@ def _too_few(pod: Pod, reason: TooFewPeers, quoted: tuple[Evidence, ...]) -> Fin
 
 
 def _other_priority(pod: Pod, reason: PriorityDiffers, quoted: tuple[Evidence, ...]) -> Finding:
-    summary = say(
-        "the scheduler tries no pod of its group {group}: {pod} has priority {priority}, the group {wanted}",
-        group=reason.group,
-        pod=Subject("pod", by_key("Pod", reason.pod)),
-        priority=reason.priority,
-        wanted=reason.wanted,
-    )
+    text = "the scheduler tries no pod of its group {group}: {pod} has priority {priority}, the group {wanted}"
+    name = by_key("Pod", reason.pod)
+    words = {"group": reason.group, "priority": reason.priority, "wanted": reason.wanted}
     facts = (
         _membership(pod),
         Evidence(Subject("PodGroup", reason.group), "spec.priority", reason.wanted),
-        Evidence(Subject("Pod", by_key("Pod", reason.pod)), "spec.priority", reason.priority),
+        Evidence(Subject("Pod", name), "spec.priority", reason.priority),
     )
-    remedy = Remedy(
-        say("Create the group and its pods anew with one priorityClassName: since 1.37 all have the same priority.")
-    )
-    return Finding(POD_GROUP, summary, (*facts, *quoted), remedy)
+    change = "Create the group and its pods anew with one priorityClassName: since 1.37 all have the same priority."
+    return Finding(POD_GROUP, say(text, pod=Subject("pod", name), **words), (*facts, *quoted), Remedy(change))
 
 
 def _no_group(pod: Pod, reason: GroupMissing | GroupNotInWorkload, quoted: tuple[Evidence, ...]) -> Finding:
@@ -210,12 +198,9 @@ def _group_waits(pod: Pod, snapshot: Snapshot, quoted: tuple[Evidence, ...]) -> 
         for other in snapshot.pods.values()
         if other.pod_group == pod.pod_group and other.metadata.namespace == pod.metadata.namespace
     ]
-    summary = say(
-        "the pod waits for its group {group}: {members:member} known, {placed} of them placed",
-        group=pod.pod_group,
-        members=len(members),
-        placed=sum(1 for other in members if other.node_name),
-    )
+    placed = sum(1 for other in members if other.node_name)
+    text = "the pod waits for its group {group}: {members:member} known, {placed} of them placed"
+    summary = say(text, group=pod.pod_group, members=len(members), placed=placed)
     return Finding(POD_GROUP, summary, (_membership(pod), *quoted))
 
 
@@ -247,24 +232,17 @@ def claim_unknown(pod: Pod, name: str, snapshot: Snapshot) -> Finding:
         if owner.kind == "PodGroup" and claim.metadata.namespace == pod.metadata.namespace
     ]
     look = as_written("podgroup", pod.pod_group, pod.metadata.namespace)
-    return Finding(
-        GROUP_CLAIM,
-        say(
-            'no claim is known for entry "{entry}": the pod is in group {group}, whose status names it',
-            entry=name,
-            group=pod.pod_group,
-        ),
-        (
-            Evidence(subject("Pod", pod), "spec.schedulingGroup.podGroupName", pod.pod_group),
-            Evidence(subject("Pod", pod), "status.resourceClaimStatuses", say("no entry {entry}", entry=name)),
-            Evidence(
-                Subject("PodGroup", pod.pod_group), "status.resourceClaimStatuses", _named_by_group(pod, snapshot)
-            ),
-            Evidence("ResourceClaims", "owned by PodGroups here", say("{owned: else none}", owned=sorted(owned))),
-        ),
-        Remedy("Look at the status of the group.", commands=(look,)),
-        under_way=under_way(CLAIM_CONTROLLER, pod.metadata.creation_timestamp, snapshot),
+    own, field = subject("Pod", pod), "status.resourceClaimStatuses"
+    text = 'no claim is known for entry "{entry}": the pod is in group {group}, whose status names it'
+    facts = (
+        Evidence(own, "spec.schedulingGroup.podGroupName", pod.pod_group),
+        Evidence(own, field, say("no entry {entry}", entry=name)),
+        Evidence(Subject("PodGroup", pod.pod_group), field, _named_by_group(pod, snapshot)),
+        Evidence("ResourceClaims", "owned by PodGroups here", say("{owned: else none}", owned=sorted(owned))),
     )
+    remedy = Remedy("Look at the status of the group.", commands=(look,))
+    waits = under_way(CLAIM_CONTROLLER, pod.metadata.creation_timestamp, snapshot)
+    return Finding(GROUP_CLAIM, say(text, entry=name, group=pod.pod_group), facts, remedy, under_way=waits)
 
 
 # The pod waits for its ComputeDomain: a link is missing between the pod and the daemon on its node.

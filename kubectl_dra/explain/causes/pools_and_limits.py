@@ -34,16 +34,13 @@ INVALID = CauseKind(code="pool-invalid", family=Family.POOLS, look=Look.SLICES)
 def _pool(blocked: Blocked) -> Iterator[Finding]:
     seen = sorted({item.slice.pool for item in blocked.lost})
     known = [pool for pool_id in seen if (pool := blocked.view.pool_seen.get(pool_id))]
-    text = "{found} exist, spec.pool.resourceSliceCount says {expected}"
-    evidence = [
-        Evidence(
-            Subject("pool", pool.id),
-            say("slices of generation {generation}", generation=pool.generation),
-            say(text, found=pool.found, expected=pool.expected),
-        )
-        for pool in known
-        if pool.incomplete
-    ]
+    evidence: list[Evidence] = []
+    for pool in known:
+        if pool.incomplete:
+            field = say("slices of generation {generation}", generation=pool.generation)
+            text = "{found} exist, spec.pool.resourceSliceCount says {expected}"
+            value = say(text, found=pool.found, expected=pool.expected)
+            evidence.append(Evidence(Subject("pool", pool.id), field, value))
     evidence += [Evidence(Subject("pool", pool.id), "problem", pool.invalid) for pool in known if pool.invalid]
     evidence.extend(line for pool in known if (line := _disagreement(pool)))
     kind = INVALID if known else OBSOLETE
@@ -56,34 +53,20 @@ def _pool(blocked: Blocked) -> Iterator[Finding]:
     remedy = _wait(waiting, next(_completed(blocked, known), None))
     if kind is INCOMPLETE and remedy is None:
         remedy = _overdue(blocked, known)
+    text = "{lost:device} on {nodes:some else no node} cannot be used for {where}: {reason}"
+    summary = blocked.say(text, nodes=blocked.nodes, reason=blocked.reason)
     if kind is INCOMPLETE and only is not None and only.found < only.expected:
         text = (
             "the driver has published only {found} of {expected} ResourceSlices of pool {pool}; until it is done "
             "the scheduler ignores the pool ({lost:device})"
         )
-        summary = say(text, found=only.found, expected=only.expected, pool=only.id.name, lost=len(blocked.lost))
-        yield Finding(kind, summary, tuple(evidence[:MAX_EVIDENCE]), remedy, next=look, under_way=waiting)
-        return
-    yield Finding(
-        kind,
-        say(
-            "{lost:device} on {nodes:some else no node} cannot be used for {where}: {reason}",
-            lost=len(blocked.lost),
-            nodes=blocked.nodes,
-            where=blocked.where,
-            reason=blocked.reason,
-        ),
-        tuple(evidence[:MAX_EVIDENCE]),
-        remedy,
-        next=look,
-        under_way=waiting,
-    )
+        summary = blocked.say(text, found=only.found, expected=only.expected, pool=only.id.name)
+    yield Finding(kind, summary, tuple(evidence[:MAX_EVIDENCE]), remedy, next=look, under_way=waiting)
 
 
 def slices_of(pools: Sequence[Pool]) -> NextStep:
     """Where the slices of some pools are seen: those of their node, else of their driver."""
-    every = [slice_ for pool in pools for slice_ in (*pool.slices, *pool.other_slices)]
-    return slices_step(every)
+    return slices_step([slice_ for pool in pools for slice_ in (*pool.slices, *pool.other_slices)])
 
 
 def _wait(waiting: UnderWay | None, completed: Remedy | None) -> Remedy | None:
@@ -125,10 +108,8 @@ def _disagreement(pool: Pool) -> Evidence | None:
     counts = {slice_.name: slice_.slice_count for slice_ in (*pool.slices, *pool.other_slices)}
     if len(set(counts.values())) < 2:
         return None
-    said = [
-        say("{name}: {count}", name=ObjectName("ResourceSlice", name), count=count)
-        for name, count in sorted(counts.items())
-    ]
+    pairs = ((ObjectName("ResourceSlice", name), count) for name, count in sorted(counts.items()))
+    said = [say("{name}: {count}", name=name, count=count) for name, count in pairs]
     field = "slices disagree on spec.pool.resourceSliceCount"
     return Evidence(Subject("pool", pool.id), field, say("{said}", said=said))
 
@@ -207,12 +188,9 @@ def finding(view: DeviceView, what_if: WhatIf) -> Finding | None:
         return None
     name, drivers = next(iter(shared.items()))
     text = "drivers {drivers} both use the pool name {name}, and the scheduler mixes up their shared counters"
-    return Finding(
-        POOL_NAME_SHARED,
-        say(text, drivers=drivers, name=name),
-        tuple(Evidence(Subject("pool", PoolID(driver, name)), "sharedCounters", "in use") for driver in drivers),
-        Remedy(POOL_NAME_SHARED.fix, proof),
-    )
+    facts = (Evidence(Subject("pool", PoolID(driver, name)), "sharedCounters", "in use") for driver in drivers)
+    remedy = Remedy(POOL_NAME_SHARED.fix, proof)
+    return Finding(POOL_NAME_SHARED, say(text, drivers=drivers, name=name), tuple(facts), remedy)
 
 
 # A limit is exceeded: by the claim itself, its configs, its alternatives, or the time of the search.
@@ -250,11 +228,8 @@ def _overfull(analysis: Analysis) -> Iterator[Finding]:
     most = min(largest)
     text = "the claims fit, but the allocation would hold {most} configurations, and {limit} is the maximum"
     about = say("allocation on node {node}", node=ObjectName("Node", attempts[0].node))
-    yield Finding(
-        TOO_MANY_CONFIGS,
-        say(text, most=most, limit=MAX_CONFIGS),
-        (Evidence(about, "devices.config", say("{most} entries", most=most)),),
-    )
+    fact = Evidence(about, "devices.config", say("{most} entries", most=most))
+    yield Finding(TOO_MANY_CONFIGS, say(text, most=most, limit=MAX_CONFIGS), (fact,))
 
 
 # The alternatives that fit have more devices in total than one allocation can hold.
@@ -263,42 +238,27 @@ TOO_MANY_TOGETHER = CauseKind(code="alternatives-too-large", family=Family.REQUE
 
 
 def _too_large(analysis: Analysis) -> Iterator[Finding]:
-    claims = analysis.claims
-    for index, claim in enumerate(claims):
-        largest = [
-            max(spec.count for spec in request.alternatives()) for request in claim.requests if request.alternatives()
-        ]
+    for index, claim in enumerate(analysis.claims):
+        counts = ([spec.count for spec in request.alternatives()] for request in claim.requests)
+        largest = [max(counts_of_request) for counts_of_request in counts if counts_of_request]
         if not any(request.first_available for request in claim.requests) or sum(largest) <= MAX_RESULTS:
             continue
         parts = [_only(claim, number) for number in range(len(claim.requests))]
         proof = analysis.what_if.in_several(index, parts).proof()
         if proof is None:
             continue
-        evidence = [
-            Evidence(
-                Subject("claim", named("ResourceClaim", claim)),
-                say('request "{name}"', name=request.name),
-                say(
-                    "{alternatives}",
-                    alternatives=[
-                        say("{name}: {count}", name=spec.name or request.name, count=spec.count)
-                        for spec in request.alternatives()
-                    ],
-                ),
-            )
-            for request in claim.requests
-        ]
+        evidence = []
+        for request in claim.requests:
+            counts_of_specs = [(spec.name or request.name, spec.count) for spec in request.alternatives()]
+            counted = [say("{name}: {count}", name=name, count=count) for name, count in counts_of_specs]
+            about, field = Subject("claim", named("ResourceClaim", claim)), say('request "{name}"', name=request.name)
+            evidence.append(Evidence(about, field, say("{alternatives}", alternatives=counted)))
         text = "claim {claim} fits only with alternatives of more than {most} devices in all"
         keys = {part.key for part in parts}
         own = tuple(replace(given, metadata=claim.metadata) if given.key in keys else given for given in proof.claims)
         how = replace(proof, tried=Tried.CLAIM_PER_REQUEST, claims=own)
-        yield Finding(
-            TOO_MANY_TOGETHER,
-            say(text, claim=claim.key, most=MAX_RESULTS),
-            tuple(evidence),
-            Remedy(TOO_MANY_TOGETHER.fix, how),
-            claim=claim.key,
-        )
+        summary, remedy = say(text, claim=claim.key, most=MAX_RESULTS), Remedy(TOO_MANY_TOGETHER.fix, how)
+        yield Finding(TOO_MANY_TOGETHER, summary, tuple(evidence), remedy, claim=claim.key)
         return
 
 

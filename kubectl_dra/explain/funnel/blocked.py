@@ -90,6 +90,10 @@ class Blocked(Struct, frozen=True):
         counts = range(best, max(0, best - COUNTS_TRIED), -1) if self.spec.allocation_mode != ALL else ()
         return lower_count(self.what_if, self.located.place, counts)
 
+    def say(self, text: str, **values: object) -> Phrase:
+        """A sentence in which the request is ``where``, and the number of its devices here ``lost``."""
+        return say(text, where=self.where, lost=len(self.lost), **values)
+
     def by_device(self, field: str, first: DeviceID | None = None) -> tuple[Evidence, ...]:
         """The lost devices by reason: one of each, ``first`` before all others, and how many more there are."""
         alike: dict[Words, list[PublishedDevice]] = {}
