@@ -90,13 +90,9 @@ def _waiting(pod: Pod, claim_entry: ClaimEntry, snapshot: Snapshot) -> Finding:
     meta = pod.metadata
     about = ("--field-selector", f"involvedObject.name={meta.name}")
     look = kubectl("get", "events", namespace=meta.namespace, more=about, others=(meta.name,))
-    return Finding(
-        NOT_CREATED,
-        summary,
-        (Evidence(subject("Pod", pod), "status.resourceClaimStatuses", absent),),
-        Remedy(fix, commands=(look,)),
-        under_way=under_way(CLAIM_CONTROLLER, meta.creation_timestamp, snapshot),
-    )
+    fact = Evidence(subject("Pod", pod), "status.resourceClaimStatuses", absent)
+    waits = under_way(CLAIM_CONTROLLER, meta.creation_timestamp, snapshot)
+    return Finding(NOT_CREATED, summary, (fact,), Remedy(fix, commands=(look,)), under_way=waits)
 
 
 def creation_failed(pod: Pod, snapshot: Snapshot) -> Event | None:
@@ -115,12 +111,10 @@ def _said_by(event: Event) -> CauseKind:
 def _denied(pod: Pod, name: str, event: Event) -> Finding:
     why = event.message.rpartition("is forbidden: ")[2]
     kind = _said_by(event)
-    return Finding(
-        kind,
-        say('the claim for entry "{entry}" cannot be created: {why}', entry=name, why=why),
-        (Evidence(Subject("Event on Pod", named("Pod", pod)), event.reason, event.message),),
-        _labelling(pod.metadata.namespace) if kind is ADMIN_NAMESPACE else None,
-    )
+    summary = say('the claim for entry "{entry}" cannot be created: {why}', entry=name, why=why)
+    fact = Evidence(Subject("Event on Pod", named("Pod", pod)), event.reason, event.message)
+    remedy = _labelling(pod.metadata.namespace) if kind is ADMIN_NAMESPACE else None
+    return Finding(kind, summary, (fact,), remedy)
 
 
 def allowing_admin(namespace: str) -> CommandLine:
@@ -140,13 +134,9 @@ def _admin(claim: ResourceClaim, snapshot: Snapshot) -> Iterator[Finding]:
     if OLD_ADMIN_LABEL in namespace.labels:
         has = say("{has} ({old} is set, but only 1.33 reads that label)", has=has, old=OLD_ADMIN_LABEL)
     names = {"claim": claim.key, "namespace": namespace.name, "label": ADMIN_LABEL}
-    yield Finding(
-        ADMIN_NAMESPACE,
-        say("claim {claim} asks for admin access, which namespace {namespace} does not allow", **names),
-        (Evidence(by_name("Namespace", namespace.name), say("label {label}", **names), has),),
-        _labelling(namespace.name),
-        claim=claim.key,
-    )
+    summary = say("claim {claim} asks for admin access, which namespace {namespace} does not allow", **names)
+    fact = Evidence(by_name("Namespace", namespace.name), say("label {label}", **names), has)
+    yield Finding(ADMIN_NAMESPACE, summary, (fact,), _labelling(namespace.name), claim=claim.key)
 
 
 def _quotas(claims: Sequence[ResourceClaim], snapshot: Snapshot) -> Iterator[Finding]:

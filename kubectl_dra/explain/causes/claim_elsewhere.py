@@ -134,25 +134,17 @@ def _finding(analysis: Analysis, claim: ResourceClaim) -> Finding:
         lacking, count = [named("ResourceClaim", each) for each in analysis.claims], len(analysis.claims)
         text = ": its {count:claim|claims} {lacking:some 2} {count:does|do} not fit there"
         why = say(text, lacking=lacking, count=count)
-    return Finding(
-        ELSEWHERE if others else ELSEWHERE_UNUSED,
-        say(
-            "claim {claim} {is_} allocated for {selector}, not for {alone}"
-            if alone
-            else "claim {claim} {is_} allocated for {selector}, where the pod cannot run{why}",
-            claim=claim.key,
-            is_="would be" if supposed else "is",
-            selector=str(selector),
-            why=why,
-            alone=say("node {name}", name=ObjectName("Node", alone)),
-        ),
-        (
-            Evidence(own, "status.allocation.nodeSelector", str(selector)),
-            Evidence(own, "status.reservedFor", say("{consumers: else nobody}", consumers=consumers)),
-            *barred[:MAX_NODES],
-        ),
-        claim=claim.key,
+    text = "claim {claim} {is_} allocated for {selector}, where the pod cannot run{why}"
+    if alone:
+        text = "claim {claim} {is_} allocated for {selector}, not for node {alone}"
+    words = {"claim": claim.key, "is_": "would be" if supposed else "is", "selector": str(selector), "why": why}
+    facts = (
+        Evidence(own, "status.allocation.nodeSelector", str(selector)),
+        Evidence(own, "status.reservedFor", say("{consumers: else nobody}", consumers=consumers)),
+        *barred[:MAX_NODES],
     )
+    kind = ELSEWHERE if others else ELSEWHERE_UNUSED
+    return Finding(kind, say(text, alone=ObjectName("Node", alone), **words), facts, claim=claim.key)
 
 
 def _only_placed(use: Consumer, claim: ResourceClaim, analysis: Analysis) -> bool:

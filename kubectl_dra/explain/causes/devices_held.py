@@ -35,20 +35,11 @@ def _too_few(blocked: Blocked) -> Iterator[Finding]:
     if in_shares is not None:
         text = "Write {count} requests of count 1: they may share a device, which one request takes once."
         remedy = Remedy(say(text, count=blocked.spec.count), in_shares)
-    yield Finding(
-        TOO_FEW,
-        say(
-            "{where} needs {count:device} on one node, and no eligible node has more than {best}",
-            where=blocked.where,
-            count=blocked.spec.count,
-            best=best,
-        ),
-        tuple(
-            Evidence(the_node(name), "devices of this kind", len(blocked.view.on_node(name)))
-            for name in blocked.nodes[:MAX_EVIDENCE]
-        ),
-        remedy,
-    )
+    text = "{where} needs {count:device} on one node, and no eligible node has more than {best}"
+    summary = blocked.say(text, count=blocked.spec.count, best=best)
+    counts = ((name, len(blocked.view.on_node(name))) for name in blocked.nodes[:MAX_EVIDENCE])
+    facts = tuple(Evidence(the_node(name), "devices of this kind", count) for name, count in counts)
+    yield Finding(TOO_FEW, summary, facts, remedy)
 
 
 def _in_shares(blocked: Blocked) -> Proof | None:

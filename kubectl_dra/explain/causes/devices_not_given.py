@@ -111,14 +111,9 @@ GROUPS = CauseKind(code="partitions-incompatible", family=Family.DEVICES, held=T
 
 
 def _groups(blocked: Blocked) -> Iterator[Finding]:
-    text = "{count:device} for {where} cannot be used beside those in use: {device:bare} {first}"
-    words = {"count": len(blocked.lost), "where": blocked.where, "first": blocked.reasons[0]}
-    yield Finding(
-        GROUPS,
-        say(text, **words, device=blocked.lost[0].id),
-        blocked.by_device("compatibilityGroups"),
-        _remedy(blocked),
-    )
+    text = "{lost:device} for {where} cannot be used beside those in use: {device:bare} {first}"
+    summary = blocked.say(text, device=blocked.lost[0].id, first=blocked.reasons[0])
+    yield Finding(GROUPS, summary, blocked.by_device("compatibilityGroups"), _remedy(blocked))
 
 
 def _counters(blocked: Blocked) -> Iterator[Finding]:
@@ -130,31 +125,23 @@ def _counters(blocked: Blocked) -> Iterator[Finding]:
         yield mixed
         return
     overdrawn = all(isinstance(reason, CounterOverdrawn) for reason in blocked.reasons)
-    count = len(blocked.lost)
     first = blocked.reasons[0]
-    text = "{count:device} for {where} {count:is|are} blocked by partitions in use: {first}"
-    short = all(isinstance(reason, CounterShort) and reason.holders for reason in blocked.reasons)
-    if short:
+    summary = blocked.say("{lost:device} for {where} {lost:is|are} blocked by partitions in use: {first}", first=first)
+    if all(isinstance(reason, CounterShort) and reason.holders for reason in blocked.reasons):
         text = (
-            "{every} that {matches} {where}{nodes} {count:overlaps|overlap} with devices in use: {device:bare} with "
+            "{every} that {matches} {where}{nodes} {lost:overlaps|overlap} with devices in use: {device:bare} with "
             "{holders:some 2}"
         )
-    yield Finding(
-        OVERDRAWN if overdrawn else COUNTERS,
-        say(
+        summary = blocked.say(
             text,
-            count=count,
-            where=blocked.where,
-            first=first,
             every=_how_many(blocked),
             matches="matches" if blocked.tested == 1 else "match",
             nodes=say(" on {nodes:some 2}", nodes=blocked.nodes) if blocked.nodes else "",
             device=blocked.lost[0].id,
             holders=first.holders if isinstance(first, CounterShort) else (),
-        ),
-        blocked.by_device("consumesCounters"),
-        _remedy(blocked),
-    )
+        )
+    kind = OVERDRAWN if overdrawn else COUNTERS
+    yield Finding(kind, summary, blocked.by_device("consumesCounters"), _remedy(blocked))
 
 
 def _how_many(blocked: Blocked) -> Words:

@@ -114,9 +114,8 @@ def _evicted(pod: Pod, said: str, claims: Sequence[ResourceClaim], snapshot: Sna
                     evidence.insert(1, spread)
     remedy = Remedy(change, commands=(deleting("devicetaintrule", ended),) if ended else ())
     if pod.node_name and not pod.finished:
-        return Finding(
-            EVICTED, first or said, tuple(evidence), remedy, state="is being evicted because of a device taint"
-        )
+        state = "is being evicted because of a device taint"
+        return Finding(EVICTED, first or said, tuple(evidence), remedy, state=state)
     verb, why = "was" if pod.finished else "is being", say(": {first}", first=first) if first else ""
     summary = say("{pod} {verb} evicted because of a device taint{why}", pod="the pod", verb=verb, why=why)
     return Finding(EVICTED, summary, tuple(evidence), remedy)

@@ -253,9 +253,8 @@ def _none(analysis: Analysis, sign: ScaleSign) -> Finding:
         for name, condition in (unready_pools(snapshot) if who == KARPENTER else {}).items()
     ]
     facts.append(Evidence("ResourceSlices", "nodes", scope))
-    return Finding(
-        NO_SCALE_UP, say(text, who=who, whys=whys, such=such), tuple(facts), _remedy(analysis, sign, zero=zero)
-    )
+    summary = say(text, who=who, whys=whys, such=such)
+    return Finding(NO_SCALE_UP, summary, tuple(facts), _remedy(analysis, sign, zero=zero))
 
 
 def _remedy(analysis: Analysis, sign: ScaleSign, *, zero: bool) -> Remedy | None:

@@ -330,25 +330,22 @@ def _derived_runtime(failed: FailedAttempt) -> Iterator[Finding]:
     detail = failed.error.detail
     problem = str(detail.problem)
     text = "the derived attribute {attribute} has no value on device {device}: {error}"
-    yield Finding(
-        DERIVED,
-        say(text, attribute=detail.attribute, device=str(detail.place), error=problem),
-        (
-            Evidence(Subject("device", detail.place), "CEL run-time error", problem),
-            Evidence("derived attribute", detail.attribute, detail.expression),
-        ),
-        Remedy("Guard what the device lacks with has(), or select only devices that have it."),
-    )
+    fact = Evidence(Subject("device", detail.place), "CEL run-time error", problem)
+    remedy = Remedy("Guard what the device lacks with has(), or select only devices that have it.")
+    summary = say(text, attribute=detail.attribute, device=str(detail.place), error=problem)
+    yield Finding(DERIVED, summary, (fact, _derived(failed)), remedy)
+
+
+def _derived(failed: FailedAttempt) -> Evidence:
+    return Evidence("derived attribute", failed.error.detail.attribute, failed.error.detail.expression)
 
 
 def _derived_compile(failed: FailedAttempt) -> Iterator[Finding]:
     detail = failed.error.detail
     text = "the expression of the derived attribute {attribute} does not compile: {error}"
+    summary = say(text, attribute=detail.attribute, error=str(detail.problem))
     yield Finding(
-        DERIVED,
-        say(text, attribute=detail.attribute, error=str(detail.problem)),
-        (Evidence("derived attribute", detail.attribute, detail.expression),),
-        Remedy(say("Correct the expression; lint shows where it is wrong.")),
+        DERIVED, summary, (_derived(failed),), Remedy("Correct the expression; lint shows where it is wrong.")
     )
 
 

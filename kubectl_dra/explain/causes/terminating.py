@@ -257,9 +257,8 @@ def waits_for_driver(pod: Pod, claims: Sequence[ResourceClaim], snapshot: Snapsh
         count = sum(slice_.driver == driver and slice_.scope.node_name == pod.node_name for slice_ in snapshot.slices)
         said = say("{count:ResourceSlice}", count=count)
         facts.append(Evidence(Subject("driver", driver), say("publishes for node {node}", node=node), said))
-    return Finding(
-        NOT_UNPREPARED, say(text, **words), tuple(facts), forced(say(change, **words), pod, pods_on_node(pod.node_name))
-    )
+    remedy = forced(say(change, **words), pod, pods_on_node(pod.node_name))
+    return Finding(NOT_UNPREPARED, say(text, **words), tuple(facts), remedy)
 
 
 def _silent(drivers: Sequence[str], node: str, snapshot: Snapshot) -> tuple[str, ...]:

@@ -59,14 +59,8 @@ def _competition(analysis: Analysis) -> Iterator[Finding]:
                 if (located.claim, located.names[0]) == (claim, request.name)
             )
         text = "{place} and the pod's other requests want the same devices: each fits alone, all together on no node"
-        yield Finding(
-            kind,
-            say(text, place=place),
-            tuple(_usable(analysis)),
-            Remedy(kind.fix, without),
-            claim=claim.key,
-            request=request.name,
-        )
+        facts, remedy = tuple(_usable(analysis)), Remedy(kind.fix, without)
+        yield Finding(kind, say(text, place=place), facts, remedy, claim=claim.key, request=request.name)
         return
 
 
@@ -166,7 +160,6 @@ def _different_nodes(analysis: Analysis) -> Iterator[Finding]:
 
 MAX_ATTRIBUTES = 6
 MAX_VALUES = 5
-_CONSTRAINT_UNSATISFIABLE_MAX_EVIDENCE = 8
 _PCIE_ROOT = "resource.kubernetes.io/pcieRoot"
 CONSTRAINT = CauseKind(code="constraint-unsatisfiable", family=Family.DEVICES)
 ATTRIBUTE_MISSING = CauseKind(code="constraint-attribute-missing", family=Family.DEVICES)
@@ -201,7 +194,7 @@ def _finding(
         summary = say("too few devices have {name}, which the constraint {constraint} over {covered} reads", **words)
         remedy = _other_attribute(analysis, group, constraint) or remedy
         evidence.extend(_instead(group, name))
-    return Finding(kind, summary, tuple(evidence[:_CONSTRAINT_UNSATISFIABLE_MAX_EVIDENCE]), remedy, claim=claim.key)
+    return Finding(kind, summary, tuple(evidence[:MAX_EVIDENCE]), remedy, claim=claim.key)
 
 
 def _value(analysis: Analysis, located: Located, item: PublishedDevice, constraint: DeviceConstraint) -> str:

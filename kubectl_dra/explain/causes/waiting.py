@@ -237,19 +237,10 @@ def _field(result: DeviceResult, name: str) -> Words:
 
 def _failed(claim: ResourceClaim, result: DeviceResult, name: str, parts: tuple[str, ...]) -> Finding:
     said = Joined(parts, ": ")
-    return Finding(
-        BINDING_FAILED,
-        say(
-            "device {device} of claim {claim} failed to get ready: {name} is True{said}",
-            device=result.device,
-            claim=claim.key,
-            name=name,
-            said=say(" ({said})", said=said) if parts else "",
-        ),
-        (Evidence(subject("ResourceClaim", claim), _field(result, name), say("True, {said}", said=said)),),
-        claim=claim.key,
-        request=result.request,
-    )
+    text = "device {device} of claim {claim} failed to get ready: {name} is True"
+    summary = say(text + (" ({said})" if parts else ""), device=result.device, claim=claim.key, name=name, said=said)
+    fact = Evidence(subject("ResourceClaim", claim), _field(result, name), say("True, {said}", said=said))
+    return Finding(BINDING_FAILED, summary, (fact,), claim=claim.key, request=result.request)
 
 
 def _pending(
@@ -278,14 +269,9 @@ def _pending(
             "longer, look at the driver or fabric controller that sets the condition."
         )
         remedy = Remedy(say(change, since=since))
+    summary = say(text, device=result.device, claim=claim.key, missing=tuple(missing))
     return Finding(
-        BINDING_PENDING,
-        say(text, device=result.device, claim=claim.key, missing=tuple(missing)),
-        tuple(evidence),
-        remedy,
-        claim=claim.key,
-        request=result.request,
-        normal=remedy is not None,
+        BINDING_PENDING, summary, tuple(evidence), remedy, claim=claim.key, request=result.request, normal=bool(remedy)
     )
 
 
