@@ -20,9 +20,9 @@ from kubectl_dra.drivers.health import DriverState
 from kubectl_dra.drivers.refused_claims import gate_named
 from kubectl_dra.explain.causes.on_node import containers_ended
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
+from kubectl_dra.explain.driver_refusals import without_gate
 from kubectl_dra.explain.driver_words import advice, concern_words, look_at_driver, pod_named, why
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, say, subject
-from kubectl_dra.explain.refusal_words import without_gate
 
 if TYPE_CHECKING:
     from kubectl_dra.drivers.health import NodeDriver

@@ -19,6 +19,7 @@ from kubectl_dra.drivers.refused_claims import Refusal
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.analysis import NOT_ASKED, Analysis, Outlook
 from kubectl_dra.explain.diagnosis import Choice, ClaimReport, Evidence, NodeDevices, NodeGroup
+from kubectl_dra.explain.driver_refusals import not_starting_there
 from kubectl_dra.explain.failing_requests import report
 from kubectl_dra.explain.funnel.located import Located, made_by_scheduler
 from kubectl_dra.explain.funnel.selector_terms import observations
@@ -27,7 +28,6 @@ from kubectl_dra.explain.node_reasons import ResourceShort, plain, reason_of
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import Joined, Phrase, Statement, Words, nodes_named, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Unresolved
-from kubectl_dra.explain.refusal_words import each_sort, refused
 from kubectl_dra.scheduling.gang_scheduling import Placed
 from kubectl_dra.scheduling.profile import Point
 from kubectl_dra.scheduling.reasons import PluginName
@@ -145,21 +145,17 @@ def split_not_starting(
     groups: Sequence[NodeGroup], where: Sequence[NotStarting], refusals: Sequence[Refusal]
 ) -> tuple[NodeGroup, ...]:
     """The groups, with nodes that fit and on which pods, or this one, do not start in groups of their own."""
-    whys: dict[str, tuple[Words, bool]] = {}
-    for sort in each_sort(refusals):
-        for refusal in sort:
-            whys.setdefault(refusal.node, (refused(sort), False))
-    whys |= {node.node: (node.why, node.driver.state.starts_no_pod) for node in where}
+    whys = not_starting_there(where, refusals)
+    of_all = {node.node for node in where if node.driver.state.starts_no_pod}
     out: list[NodeGroup] = []
     for group in groups:
-        parts: dict[tuple[Words, bool] | None, list[str]] = {}
+        parts: dict[Words, list[str]] = {}
         for name in group.nodes:
-            parts.setdefault(whys.get(name) if group.outcome == "allocated" else None, []).append(name)
-        for known, names in sorted(parts.items(), key=lambda part: part[0] is not None):
+            parts.setdefault(whys.get(name, "") if group.outcome == "allocated" else "", []).append(name)
+        for why, names in sorted(parts.items(), key=lambda part: bool(part[0])):
             reason = group.reason
-            if known is not None:
-                why, of_all = known
-                who = "pods do not start here" if of_all else "the pod does not start here"
+            if why:
+                who = "pods do not start here" if names[0] in of_all else "the pod does not start here"
                 reason = say("{reason}, but {who}: {why}", reason=reason, who=who, why=why)
             out.append(replace(group, reason=reason, nodes=tuple(names)))
     return tuple(out)

@@ -21,10 +21,10 @@ from kubectl_dra.data.messages import AUTOSCALERS
 from kubectl_dra.drivers.refused_claims import GateNeeded, Refusal, gates_needed, refusals
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Milestone
+from kubectl_dra.explain.driver_refusals import refused
 from kubectl_dra.explain.not_starting import not_starting
 from kubectl_dra.explain.phrase import ObjectName, Words, named, nodes_named, say
 from kubectl_dra.explain.question.resolve import Question
-from kubectl_dra.explain.refusal_words import refused
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.outcome import Outcome
 

@@ -20,10 +20,10 @@ from kubectl_dra.explain.diagnosis import (
     Relation,
     RemedyPlan,
 )
+from kubectl_dra.explain.driver_refusals import each_sort, refused
 from kubectl_dra.explain.funnel.shown import Observation
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import Phrase
-from kubectl_dra.explain.refusal_words import each_sort, refused
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.proof import OtherRequest, Proof, Tried

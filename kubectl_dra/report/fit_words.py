@@ -13,8 +13,8 @@ from kubectl_dra.command import ClusterFlags, CommandLine, creating_namespace, d
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.cause_kinds import Look, NextStep
 from kubectl_dra.explain.causes.not_tried import CHANGE_REFUSED
+from kubectl_dra.explain.driver_refusals import refused
 from kubectl_dra.explain.phrase import Subject
-from kubectl_dra.explain.refusal_words import refused
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.unread import Unread, if_none
 from kubectl_dra.fit.job_progress import JobProgress

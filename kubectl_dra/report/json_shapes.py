@@ -13,9 +13,9 @@ from kubectl_dra.api.claims import DeviceResult, ResourceClaim
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.drivers.refused_claims import GateLacking, OfSeveralPods, Refusal
+from kubectl_dra.explain.driver_refusals import refused
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import by_key
-from kubectl_dra.explain.refusal_words import refused
 from kubectl_dra.report.phrases import written
 
 SCHEMA_VERSION: Final = "5"

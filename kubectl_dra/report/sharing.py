@@ -9,8 +9,8 @@ from typing import Any, Final
 from kubectl_dra.command import ClusterFlags, CommandLine, creating_namespace
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.causes.known_defects import KNOWN_DEFECT
+from kubectl_dra.explain.driver_refusals import refused
 from kubectl_dra.explain.not_starting import NotStarting
-from kubectl_dra.explain.refusal_words import refused
 from kubectl_dra.fit.result import WorkloadFit
 from kubectl_dra.fit.share_answer import Divided, ShareAnswer, TriedWay
 from kubectl_dra.fit.sharing import MAX_CONSUMERS, SharingNeed, SharingWay, WrittenWay

@@ -18,13 +18,13 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import DraError, InputError
 from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.driver_refusals import judged_by_start
 from kubectl_dra.explain.overview import Overview
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import check_selectors
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, parse, suppose
 from kubectl_dra.explain.rivals import with_rivals
-from kubectl_dra.explain.would_start import judged_by_start
 from kubectl_dra.report.color import Painter, Sheet
 from kubectl_dra.report.devices import write_device
 from kubectl_dra.report.explain_blocks import blocks_of, write_text

@@ -25,16 +25,15 @@ from kubectl_dra.explain.devices.alike_devices import CapacityRoom
 from kubectl_dra.explain.devices.device_state import DeviceState, identifying
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
+from kubectl_dra.explain.driver_refusals import judged_by_start, mendings
 from kubectl_dra.explain.driver_repair import remedy
 from kubectl_dra.explain.ending_taints import MAX_COMMANDS, ending_taints, uncordoning
 from kubectl_dra.explain.pending_alike import not_running_with
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
-from kubectl_dra.explain.refused_preparation import mendings
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unread import Stake, Unread, unread_of, unread_of_share, unread_of_start
-from kubectl_dra.explain.would_start import judged_by_start
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.usage.choices import UNUSED, ClaimState
 from kubectl_dra.usage.claim_use import ClaimUse, claim_uses

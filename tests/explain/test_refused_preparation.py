@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kubectl_dra.drivers.drivers_on_nodes import joined
-from kubectl_dra.explain.refused_preparation import mendings
+from kubectl_dra.explain.driver_refusals import mendings
 from kubectl_dra.report.phrases import written
 from tests.drivers.clusters import DRIVER, node, plugin, slices, snapshot_of
 from tests.drivers.test_drivers_on_nodes import failing, waits

@@ -185,7 +185,7 @@ def _diagnosed(posed: Posed, flags: ExplainFlags, connection: ConnectionFlags) -
 
         diagnosis = with_rivals(diagnosis, posed.question, posed.snapshot, posed.settings)
     if diagnosis.not_starting or diagnosis.refused:
-        from kubectl_dra.explain.would_start import judged_by_start
+        from kubectl_dra.explain.driver_refusals import judged_by_start
 
         diagnosis = judged_by_start(diagnosis)
     if flags.whole_page or flags.output is not ExplainOutput.text:

@@ -18,6 +18,7 @@ from kubectl_dra.explain.causes.node_filters import NO_NODE
 from kubectl_dra.explain.causes.scale_up import NEW_NODE_SILENT, NO_SCALE_UP, NODE_COMING
 from kubectl_dra.explain.causes.selectors import CLASS_MATCHES_NOTHING, SELECTOR_MATCHES_NOTHING
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Remedy
+from kubectl_dra.explain.driver_refusals import with_gate
 from kubectl_dra.explain.from_zero import names_group_without_nodes, scales_from_zero
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, known_defect, nodes_named, say
 from kubectl_dra.neighbours.operators import not_ready, words_of
@@ -47,10 +48,7 @@ def drivers_first(analysis: Analysis, findings: Sequence[Finding]) -> list[Findi
     devices, an autoscaler that adds none: what else is wrong is said of the nodes that are there.
     """
     first = _with_broken(analysis, findings)
-    if any(finding.kind is CLASS_MATCHES_NOTHING for finding in first):
-        from kubectl_dra.explain.driver_gates import with_gates
-
-        first = with_gates(analysis, first)
+    first = [with_gate(analysis, cause) if cause.kind is CLASS_MATCHES_NOTHING else cause for cause in first]
     first = _with_operator(analysis, first)
     ahead = [NODE_COMING]
     if first and first[0].kind is not UNHEALTHY:

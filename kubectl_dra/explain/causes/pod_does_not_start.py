@@ -83,7 +83,7 @@ def _on_node(analysis: Analysis) -> Iterator[Finding]:
             said = failed.message if finding.kind is PREPARE_FAILED and finding.remedy is None else ""
             finding = with_driver(finding, on_node(snapshot, drivers, pod.node_name), drivers, said, snapshot)
             if finding.kind is PREPARE_FAILED and finding.remedy is None:
-                from kubectl_dra.explain.refused_preparation import remedy_of
+                from kubectl_dra.explain.driver_refusals import remedy_of
 
                 refused = remedy_of(pod, claims, drivers, snapshot)
                 # Of what the claim asks for the driver's pod says nothing.
