@@ -30,7 +30,7 @@ WITH_A_BOUND: Final = {
     "cluster/duplicates.py": "any failure means not newer",
     "data/driver_releases.py": "by the pattern",
     "explain/answer_notes.py": "by the pattern",
-    "explain/place_to_edit.py": "by the pattern",
+    "explain/remedies/claim_edits.py": "by the pattern",
     "lint/analysis/rejection_fixes.py": "by the pattern",
     "lint/rules/quantities.py": "by the pattern",
     "lsp/server.py": "by the pattern",

@@ -1,16 +1,19 @@
-"""What to do about a driver that is broken on a node: in words, and the command that changes something for it."""
+"""What to do about a driver that is broken on a node, and about taints: in words, and the commands for it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Final, NamedTuple
 
-from kubectl_dra.command import CommandEffect, CommandLine, kubectl
+from kubectl_dra.api.nodes import Node
+from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl, uncordon
+from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.drivers.health import DriverState, LeftOut, NodeDriver
-from kubectl_dra.explain.diagnosis import Remedy
+from kubectl_dra.explain.diagnosis import Evidence, Remedy
 from kubectl_dra.explain.driver_words import TURN_ON, maker_of_pods
-from kubectl_dra.explain.ending_taints import ending_taints
-from kubectl_dra.explain.phrase import ObjectName, Words, nodes_named, say
+from kubectl_dra.explain.node_reasons import NodeCordoned
+from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, nodes_named, say
 
 
 def remedy(row: NodeDriver, mends: Mapping[str, Remedy]) -> Remedy | None:
@@ -88,3 +91,86 @@ def labelling(row: NodeDriver) -> tuple[CommandLine, ...]:
         return ()
     labels = row.left_out.labels
     return (kubectl("label", "node", row.node, *labels, others=(row.node,), effect=CommandEffect.WRITES),)
+
+
+# Signs that a vendor's driver is installed without the part that publishes the requested devices.
+
+_OFF = "The GPU part of NVIDIA's driver is off"
+
+
+class TurnOn(NamedTuple):
+    """What shows that a part is off, how to turn it on, and the nodes that have its devices."""
+
+    evidence: tuple[Evidence, ...]
+    fix: Words
+    nodes: tuple[str, ...] = ()
+
+
+def turn_on(wanted: str, nodes: Iterable[Node], drivers: Collection[str]) -> TurnOn | None:
+    """Advice to turn on the driver's part that is off; None if none is: see ``part_off``."""
+    from kubectl_dra.drivers.hardware import NVIDIA, part_off
+
+    off = part_off(wanted, nodes, drivers)
+    if off is None:
+        return None
+    evidence: list[Evidence] = []
+    if off.nodes:
+        about = say("nodes {have:some}", have=nodes_named(off.nodes))
+        field = f"label {off.label} or allocatable {off.resource}"
+        evidence.append(Evidence(about, field, f"they have GPUs, and no ResourceSlice of {NVIDIA}"))
+    if off.other:
+        text = "its other part runs, so the driver is installed"
+        evidence.append(Evidence(Subject("driver", off.other), "publishes ResourceSlices", text))
+    missing = "" if off.other else ", or the driver is not installed"
+    fix = say("{off}{missing}. {turn_on}", off=_OFF, missing=missing, turn_on=say(TURN_ON, part="it"))
+    return TurnOn(tuple(evidence), fix, off.nodes)
+
+
+# What gives devices back to new pods: the end of taints, by rules or by their driver, or of a node's cordon.
+
+MAX_COMMANDS: Final = 3
+
+
+def ending_taints(rules: Sequence[str], own: Collection[tuple[str, str]] = ()) -> Remedy:
+    """What takes the taints of these DeviceTaintRules from devices; without a rule those that drivers set: ``own`` has
+    driver and key of each.
+    """
+    if rules:
+        deleted = tuple(deleting("devicetaintrule", rule) for rule in rules[:MAX_COMMANDS])
+        text = "Delete {rules} as soon as the devices may be used again."
+        return Remedy(say(text, rules=rules_named(rules)), commands=deleted)
+    passing = {driver.passing_taints.get(key) for name, key in own if (driver := catalogue().driver(name)) is not None}
+    if len(passing) == 1 and (known := passing.pop()):
+        return Remedy(known)
+    unknown = sorted({key for name, key in own if not _says_a_fault(name, key)})
+    if unknown:
+        return Remedy(
+            say(
+                "Repair or reset the device if {taints:some} {count:says|say} that it is broken. Its driver set the "
+                "taint and removes it when the reason is over; some drivers do so only when they are restarted.",
+                taints=unknown,
+                count=len(unknown),
+            )
+        )
+    # Such a taint says that the device is unfit: tolerating it is no way out to offer.
+    return Remedy(
+        "Repair or reset the device. Its driver set the taint and removes it once the device is healthy; some drivers "
+        "do so only when they are restarted."
+    )
+
+
+def _says_a_fault(driver: str, key: str) -> bool:
+    """Whether the catalogue knows the taint of the driver, and as a fault."""
+    known = catalogue().driver(driver)
+    patterns = [pattern for pattern in known.taints if pattern not in known.passing_taints] if known is not None else []
+    return any(fnmatchcase(key, pattern) for pattern in patterns)
+
+
+def rules_named(rules: Sequence[str]) -> Phrase:
+    """The rules by name."""
+    return say("{kind} {rules:some}", kind="DeviceTaintRule" if len(rules) == 1 else "DeviceTaintRules", rules=rules)
+
+
+def uncordoning(node: str) -> Remedy:
+    """The end of a node's cordon."""
+    return Remedy(say("{what:capital}.", what=NodeCordoned.ended_on((node,))), commands=(uncordon(node),))

@@ -1,19 +1,26 @@
-"""What to look at next: more about the first cause, and never what was just shown; and where a fix is made."""
+"""What to look at next: more about the first cause, and never what was just shown; and where a fix is made.
+
+Nobody can look at nodes that are only supposed: commands about them are taken out of a finished diagnosis, because a
+hundred places in causes and remedies name some, and none of them has to know which nodes are real.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Sequence, Set
 from typing import Final
+
+from msgspec.structs import replace
 
 from kubectl_dra.api.pods import Owner, Pod, owner_of, replaced_by
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import ABSENT
-from kubectl_dra.command import is_name
+from kubectl_dra.command import CommandLine, is_name
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import Look, NextStep, slices_step
-from kubectl_dra.explain.diagnosis import Finding
+from kubectl_dra.explain.diagnosis import Diagnosis, Finding
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.resolve import ClaimEntry
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
@@ -23,7 +30,7 @@ from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.unread import Unread, if_none
 
 OUR_PAGE: Final = (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE)
-"""Where what to look at next stands on the full page, or behind it."""
+"""Where what to look at next stands on the full page, or behind it: it asks the same question, with its new nodes."""
 
 
 def next_step(
@@ -234,3 +241,27 @@ def to_see_more(unclear: Sequence[Words]) -> NextStep | None:
     if permission is not None:
         return NextStep(Look.PERMISSION, kind=".".join(filter(None, (permission.resource, permission.group))))
     return NextStep(Look.SNAPSHOT) if any(gap.reason == ABSENT for gap in gaps) else None
+
+
+def without_commands_for(nodes: Set[str], diagnosis: Diagnosis) -> Diagnosis:
+    """The diagnosis without the commands that are about these nodes."""
+
+    def real(step: NextStep | None) -> NextStep | None:
+        if step is None or step.look in OUR_PAGE or nodes.isdisjoint((step.name, step.kind)):
+            return step
+        return None
+
+    def about(command: CommandLine) -> bool:
+        words = () if f"--{WITH_NODE}" in command.argv else command.argv
+        return any(not nodes.isdisjoint(re.split("[/=,]", word)) for word in words)
+
+    def of_finding(finding: Finding) -> Finding:
+        remedy = finding.remedy
+        if remedy is not None:
+            commands = tuple(command for command in remedy.commands if not about(command))
+            remedy = replace(remedy, commands=commands, place=real(remedy.place))
+        return replace(finding, remedy=remedy, next=real(finding.next), place_of_fix=real(finding.place_of_fix))
+
+    findings = tuple(map(of_finding, diagnosis.findings))
+    ways = tuple(replace(way, place=real(way.place)) for way in diagnosis.ways)
+    return replace(diagnosis, next=real(diagnosis.next), findings=findings, ways=ways)

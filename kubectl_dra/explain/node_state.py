@@ -28,9 +28,8 @@ from kubectl_dra.explain.devices.device_state import DeviceState, Unpublished, u
 from kubectl_dra.explain.devices.inventory import DeviceRow, take_inventory
 from kubectl_dra.explain.devices.wanted import Wanted
 from kubectl_dra.explain.diagnosis import Diagnosis
-from kubectl_dra.explain.driver_repair import labelling, repair
+from kubectl_dra.explain.driver_repair import ending_taints, labelling, repair, uncordoning
 from kubectl_dra.explain.driver_words import at_fault, next_look
-from kubectl_dra.explain.ending_taints import ending_taints, uncordoning
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, HolderState
 from kubectl_dra.explain.next_step import to_see_more
 from kubectl_dra.explain.phrase import ObjectName, Words, say

@@ -15,15 +15,13 @@ from kubectl_dra.cluster.snapshot import Gap, Snapshot
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.driver_refusals import judged_by_start
-from kubectl_dra.explain.pending_alike import placed, waiting
+from kubectl_dra.explain.pending_alike import Shapes, placed, waiting, without_pod
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.rivals import Queue
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.explain.shapes import Shapes
 from kubectl_dra.explain.unread import Stake, Unread, gaps_of, unread_of
-from kubectl_dra.explain.virtual_machines import without_pod
 from kubectl_dra.neighbours.no_pod import UnmadeLauncher, unmade
 
 NOT_IN_TURN: Final = say("each is answered as if the others did not wait: placing them all in turn takes too long")

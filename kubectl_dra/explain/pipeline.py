@@ -28,7 +28,7 @@ from kubectl_dra.explain.driver_refusals import driver_refusals, refused_on
 from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.further_causes import beside, not_offered_yet, question_past, resting_on, supposing
 from kubectl_dra.explain.holders import replicas_of_one
-from kubectl_dra.explain.next_step import next_step, place_of, place_of_fix
+from kubectl_dra.explain.next_step import next_step, place_of, place_of_fix, without_commands_for
 from kubectl_dra.explain.not_starting import NotStarting, not_prepared, not_starting
 from kubectl_dra.explain.outcomes import (
     choice,
@@ -41,9 +41,12 @@ from kubectl_dra.explain.outcomes import (
 )
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.question.resolve import Question
+from kubectl_dra.explain.remedies.candidates import as_steps, as_what_if, candidates, one_more_node
+from kubectl_dra.explain.remedies.candidates import ways as ways_out
+from kubectl_dra.explain.remedies.ending_pods import ending_pods
+from kubectl_dra.explain.remedies.node_rules import rule_changes
 from kubectl_dra.explain.remedies.prove import Change
-from kubectl_dra.explain.scheduler_message import message_of_scheduler, scheduler_words
-from kubectl_dra.explain.scheduler_profile import RULES_UNKNOWN, rules_unknown
+from kubectl_dra.explain.scheduler_profile import RULES_UNKNOWN, message_of_scheduler, rules_unknown, scheduler_words
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unclear import NotBoundByDefect, missing_objects, not_decided, not_seen
 from kubectl_dra.explain.unclear import unread as unread_for
@@ -134,9 +137,10 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
     )
     if not snapshot.supposed:
         return found
-    from kubectl_dra.explain.unseen_nodes import with_takers, without_commands_for
-
-    return without_commands_for(snapshot.supposed, with_takers(found, analysis))
+    if found.verdict is Verdict.SCHEDULABLE and not analysis.question.claims:
+        # A new node may be the only one that takes a pod without claims.
+        found = replace(found, fitting=tuple(analysis.takers))
+    return without_commands_for(snapshot.supposed, found)
 
 
 def _not_starting(analysis: Analysis, verdict: Verdict, places: Sequence[NodeDevices]) -> tuple[NotStarting, ...]:
@@ -325,10 +329,6 @@ def _ways(analysis: Analysis, judged: Judgement) -> list[RemedyPlan]:
     wanted = judged.verdict is Verdict.UNSCHEDULABLE and analysis.claims and analysis.settings.with_ways
     if failed or not wanted:
         return []
-    from kubectl_dra.explain.remedies.candidates import candidates
-    from kubectl_dra.explain.remedies.combine import one_more_node, ways
-    from kubectl_dra.explain.remedies.node_rules import rule_changes
-
     near: dict[Words, list[str]] = {}
     for node in analysis.one_step_away:
         near.setdefault(analysis.view.ineligible[node.name], []).append(node.name)
@@ -338,7 +338,7 @@ def _ways(analysis: Analysis, judged: Judgement) -> list[RemedyPlan]:
         *(() if _evicts(analysis) else _ends(analysis)),
     ]
     changes = sorted(dict.fromkeys(changes), key=lambda change: change.cost)
-    others = not_offered_yet(ways(analysis.what_if, changes, judged.findings), judged.findings)
+    others = not_offered_yet(ways_out(analysis.what_if, changes, judged.findings), judged.findings)
     plans = sorted(others, key=lambda way: (way.price, _made_again(way)))
     more = one_more_node(analysis) if not analysis.settings.node else None
     return [*plans, more] if more else plans
@@ -351,8 +351,6 @@ def _made_again(way: RemedyPlan) -> bool:
 
 def _ends(analysis: Analysis) -> Sequence[Change]:
     """Pods whose end makes room."""
-    from kubectl_dra.explain.remedies.ending_pods import ending_pods
-
     outcome = analysis.outcome
     if outcome is None:
         return []
@@ -410,8 +408,6 @@ def _with_what_if(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[F
         if remedy is None or remedy.proof is None or not remedy.offers:
             yield finding
             continue
-        from kubectl_dra.explain.remedies.combine import as_steps, as_what_if
-
         changes, what_if = remedy.made, analysis.what_if
         # Where a request was left out, or another cause stays, nothing that can be supposed makes the pod fit.
         supposed = as_what_if(what_if, (*remedy.with_others, *changes)) if remedy.proof.enough else ()

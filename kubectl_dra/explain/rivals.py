@@ -24,7 +24,7 @@ from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.analysis import as_created
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, NodeDevices
-from kubectl_dra.explain.pending_alike import pods_waiting
+from kubectl_dra.explain.pending_alike import Shapes, pods_waiting
 from kubectl_dra.explain.phrase import Phrase, by_key, say
 from kubectl_dra.explain.question.resolve import Question, about_pod
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE
@@ -33,7 +33,6 @@ from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.remedies.proof import Beside, Proof
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.explain.shapes import Shapes
 from kubectl_dra.scheduling.binding import Chance, place
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import kept_out

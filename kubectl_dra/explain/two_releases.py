@@ -16,12 +16,11 @@ from kubectl_dra.cluster.cluster import Cluster, key_of
 from kubectl_dra.cluster.snapshot import Snapshot, stand_in
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.diagnosis import Diagnosis
-from kubectl_dra.explain.pending_alike import waiting
+from kubectl_dra.explain.pending_alike import Shapes, waiting
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.explain.shapes import Shapes
 from kubectl_dra.scheduling.default_preemption import fewest
 from kubectl_dra.scheduling.scheduler import ChangeKind, Deciding, PartialUpgrade, Scheduler, SchedulerChange, changes
 

@@ -22,8 +22,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, late, scaled_by
 from kubectl_dra.explain.node_reasons import KeptApart, of_spread
 from kubectl_dra.explain.not_starting import broken_nodes, troubled_nodes
-from kubectl_dra.explain.remedies.ending_pods import EndPods, all_ending, can_end
-from kubectl_dra.explain.remedies.fewer_replicas import fewer_replicas
+from kubectl_dra.explain.remedies.ending_pods import EndPods, all_ending, can_end, fewer_replicas
 from kubectl_dra.explain.remedies.freeing_claims import Free, for_good
 from kubectl_dra.explain.remedies.proof import Price
 from kubectl_dra.explain.remedies.prove import Change

@@ -12,8 +12,7 @@ from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.errors import FlagValueError
 from kubectl_dra.explain.cause_kinds import Family
 from kubectl_dra.explain.diagnosis import Diagnosis
-from kubectl_dra.explain.new_node_conditions import unknown_labels
-from kubectl_dra.explain.on_new_nodes import kept_off
+from kubectl_dra.explain.on_new_nodes import kept_off, unknown_labels
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.new_nodes import FLAG, MOST
 from kubectl_dra.explain.question.with_node_flag import Addition, with_nodes

@@ -10,7 +10,7 @@ from kubectl_dra.api.claims import devices_of
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.exit_codes import Verdict
-from kubectl_dra.explain.new_node_conditions import conditions
+from kubectl_dra.explain.on_new_nodes import conditions
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.with_node_flag import Addition
 from kubectl_dra.fit.result import FitAnswer, WorkloadFit

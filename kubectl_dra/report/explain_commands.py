@@ -26,8 +26,7 @@ from kubectl_dra.explain.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.node_reasons import NodeCordoned
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, parse
 from kubectl_dra.explain.remedies.change import RequestChange
-from kubectl_dra.explain.remedies.ending_pods import EndPods
-from kubectl_dra.explain.remedies.fewer_replicas import SUSPENDED, FewerReplicas
+from kubectl_dra.explain.remedies.ending_pods import SUSPENDED, EndPods, FewerReplicas
 from kubectl_dra.explain.remedies.freeing_claims import USED, Free
 from kubectl_dra.explain.remedies.node_rules import RelaxNodeRule
 from kubectl_dra.explain.remedies.proof import Price, Proof

@@ -23,12 +23,12 @@ from kubectl_dra.explain.diagnosis import (
 from kubectl_dra.explain.driver_refusals import each_sort, refused
 from kubectl_dra.explain.funnel.shown import Observation
 from kubectl_dra.explain.not_starting import NotStarting
+from kubectl_dra.explain.pending_alike import without_pod
 from kubectl_dra.explain.phrase import Phrase
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
 from kubectl_dra.explain.remedies.proof import OtherRequest, Proof, Tried
 from kubectl_dra.explain.unread import if_none
-from kubectl_dra.explain.virtual_machines import without_pod
 from kubectl_dra.report.phrases import devices_named, shares_of, written
 from kubectl_dra.text import amount, are, ended, some
 

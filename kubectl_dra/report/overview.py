@@ -10,7 +10,7 @@ from kubectl_dra.command import Argv, ClusterFlags, CommandLine, kubectl
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.next_step import to_see_more
 from kubectl_dra.explain.overview import Alike, Overview
-from kubectl_dra.explain.virtual_machines import remedy
+from kubectl_dra.explain.pending_alike import remedy
 from kubectl_dra.report.blocks import noted, shell
 from kubectl_dra.report.blocks_text import LINES, write_blocks, write_command
 from kubectl_dra.report.color import Painter

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from kubectl_dra.command import ClusterFlags, CommandLine, misnamed
-from kubectl_dra.explain.virtual_machines import remedy, without_pod
+from kubectl_dra.explain.pending_alike import remedy, without_pod
 from kubectl_dra.neighbours.no_pod import UnmadeLauncher
 from kubectl_dra.report.blocks import Answer, Block, Items, Section, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks

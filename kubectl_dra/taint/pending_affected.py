@@ -20,10 +20,9 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.explain.analysis import Analysis, analysis_of
 from kubectl_dra.explain.causes.registry import of_question
-from kubectl_dra.explain.pending_alike import waiting
+from kubectl_dra.explain.pending_alike import Shapes, waiting
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.explain.shapes import Shapes
 from kubectl_dra.scheduling.node_equivalence import judge_at_once
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.taint import times

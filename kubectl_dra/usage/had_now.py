@@ -26,8 +26,7 @@ from kubectl_dra.explain.devices.device_state import DeviceState, identifying
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
 from kubectl_dra.explain.driver_refusals import judged_by_start, mendings
-from kubectl_dra.explain.driver_repair import remedy
-from kubectl_dra.explain.ending_taints import MAX_COMMANDS, ending_taints, uncordoning
+from kubectl_dra.explain.driver_repair import MAX_COMMANDS, ending_taints, remedy, uncordoning
 from kubectl_dra.explain.pending_alike import not_running_with
 from kubectl_dra.explain.phrase import ObjectName, Subject, Words, say
 from kubectl_dra.explain.pipeline import diagnose

@@ -7,8 +7,7 @@ import pytest
 from kubectl_dra.api.meta import ObjectMeta, OwnerReference
 from kubectl_dra.api.pods import Owner, Pod, PodStatus
 from kubectl_dra.explain.holders import scaled_by
-from kubectl_dra.explain.remedies.ending_pods import EndPods
-from kubectl_dra.explain.remedies.fewer_replicas import fewer_replicas
+from kubectl_dra.explain.remedies.ending_pods import EndPods, fewer_replicas
 from kubectl_dra.report.explain_commands import making
 
 Found = tuple[int, list[int], bool, bool] | None

@@ -76,7 +76,7 @@ def test_claims_are_searched_for_pods_that_share_a_name_alone(monkeypatch: pytes
         asked.append(other.metadata.name)
         return claims_of(other, snapshot)
 
-    monkeypatch.setattr("kubectl_dra.explain.placed_notes.claims_of", counted)
+    monkeypatch.setattr("kubectl_dra.explain.answer_notes.claims_of", counted)
     others = [given(f"other-{number}", f"gpu-{number}") for number in range(1, 20)]
     here = cluster(claim(entry()), pods=(pod(), given("lost", "gpu-0"), *others))
     notes = [written(note) for note in diagnose(about_pod(pod(), here, exists=True), here, assumed(here)).notes]

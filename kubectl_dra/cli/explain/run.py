@@ -177,7 +177,7 @@ def _diagnosed(posed: Posed, flags: ExplainFlags, connection: ConnectionFlags) -
             diagnosis = replace(diagnosis, notes=(certain.note, *diagnosis.notes))
         diagnosis = with_new_nodes(diagnosis, posed.question, posed.snapshot, posed.settings)
     if diagnosis.verdict is Verdict.SCHEDULABLE and posed.before is not None:
-        from kubectl_dra.explain.unexplained import unless_unexplained
+        from kubectl_dra.explain.on_new_nodes import unless_unexplained
 
         diagnosis = unless_unexplained(diagnosis, *posed.before, posed.settings)
     if diagnosis.verdict in (Verdict.SCHEDULABLE, Verdict.UNSCHEDULABLE):

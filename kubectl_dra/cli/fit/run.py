@@ -137,7 +137,7 @@ def _new_nodes(
 ) -> tuple[list[Addition], list[Words], list[Words]]:
     """The new nodes, what to say of them, and what autoscalers make of them."""
     from kubectl_dra.explain.autoscaler_limits import autoscaler_notes, taints_left_out
-    from kubectl_dra.explain.new_node_conditions import doubts
+    from kubectl_dra.explain.on_new_nodes import doubts
     from kubectl_dra.explain.question.with_node_flag import assumed_of, filled_in, new_additions
 
     pods = [role.pod for workload in workloads for role in workload.roles]

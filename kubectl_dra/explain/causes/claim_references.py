@@ -151,7 +151,7 @@ def _of_manifest(kind: str, name: str, namespaces: Iterable[str], snapshot: Snap
 def _where(pod: Pod, *, exists: bool) -> Words:
     if not exists:
         return "the manifest"
-    from kubectl_dra.explain.place_to_edit import place_to_edit
+    from kubectl_dra.explain.remedies.claim_edits import place_to_edit
 
     return place_to_edit(pod, "resourceClaims") if owner_of(pod) is not None else "a new pod"
 

@@ -225,7 +225,7 @@ def _tainted(blocked: Blocked) -> Iterator[Finding]:
 def _tolerating(
     blocked: Blocked, kind: CauseKind, taints: tuple[DeviceTaint, ...], missed: tuple[Phrase, ...]
 ) -> Remedy:
-    from kubectl_dra.explain.ending_taints import MAX_COMMANDS, ending_taints, rules_named
+    from kubectl_dra.explain.driver_repair import MAX_COMMANDS, ending_taints, rules_named
 
     blocking = [(item, _blocking(blocked, item.device.taints)) for item in blocked.lost]
     rules = tuple(sorted({taint.rule for _, taint in blocking if taint is not None and taint.rule}))

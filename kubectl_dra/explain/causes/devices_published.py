@@ -37,7 +37,7 @@ def _published(blocked: Blocked) -> Iterator[Finding]:
         yield Finding(NO_SLICES, summary, (Evidence("ResourceSlices", "drivers", say("{listed}", listed=listed)),))
         return
     from kubectl_dra.drivers.drivers_on_nodes import named_in
-    from kubectl_dra.explain.remedies.candidates import turn_on
+    from kubectl_dra.explain.driver_repair import turn_on
 
     driver = next(named_in(blocked.funnel.device_class.selectors), "")
     off = turn_on(driver or blocked.spec.device_class, blocked.view.nodes, drivers)
@@ -99,7 +99,7 @@ def of_class(blocked: Blocked) -> Finding | None:
         driver = next(named_in((expression,)), "")
         if not driver or driver in drivers:
             continue
-        from kubectl_dra.explain.remedies.candidates import turn_on
+        from kubectl_dra.explain.driver_repair import turn_on
 
         off = turn_on(driver, blocked.view.nodes, drivers)
         if lost := _was_there(blocked, driver):
@@ -202,7 +202,7 @@ def _node(blocked: Blocked) -> Iterator[Finding]:
 def _none_on_its_node(blocked: Blocked) -> Finding | None:
     """That a pod is for a single node, as one of a DaemonSet, for which no device is published; None of others."""
     from kubectl_dra.drivers.daemons import node_of
-    from kubectl_dra.explain.place_to_edit import place_to_edit
+    from kubectl_dra.explain.remedies.claim_edits import place_to_edit
 
     pod = blocked.analysis.pod
     name = node_of(pod) if pod is not None else ""
@@ -304,7 +304,7 @@ def _class_not_there(analysis: Analysis, claim: ResourceClaim, name: str, wanted
     hint = say(text, near=near, known=sorted(known))
     field = say('request "{name}" deviceClassName', name=name)
     evidence: tuple[Evidence, ...] = (Evidence(Subject("claim", named("ResourceClaim", claim)), field, wanted),)
-    from kubectl_dra.explain.remedies.candidates import turn_on
+    from kubectl_dra.explain.driver_repair import turn_on
 
     off = turn_on(wanted, analysis.snapshot.nodes.values(), analysis.view.drivers())
     remedy = None

@@ -96,7 +96,7 @@ def _ignored(analysis: Analysis) -> Iterator[Finding]:
     tried = tried or any(event.component == name for event in events) or bind_request_of(pod, snapshot) is not None
     if tried or group_of(pod, snapshot) is not None or group_unread(pod, snapshot):
         return
-    from kubectl_dra.explain.place_to_edit import place_to_edit
+    from kubectl_dra.explain.remedies.claim_edits import place_to_edit
 
     place = place_to_edit(pod, "schedulerName") if owner_of(pod) is not None else "a new pod"
     text = "Check that {name} runs and supports ResourceClaims, or name {default} in {place}."
@@ -150,7 +150,7 @@ def _names_its_node(pod: Pod, question: Question) -> Iterator[Finding]:
     """The pod of a manifest that no scheduler is going to see."""
     needing = [entry.claim.key for entry in question.claims if entry.claim is not None and not entry.claim.allocation]
     if needing:
-        from kubectl_dra.explain.place_to_edit import place_to_edit
+        from kubectl_dra.explain.remedies.claim_edits import place_to_edit
 
         text = "the pod names node {node} itself, so the scheduler never sees it, and nobody allocates {claims}"
         change = "Leave out {place}; kubernetes.io/hostname in a nodeSelector does the same."
@@ -243,7 +243,7 @@ def _seen(refusal: Refusal, name: str, question: Question) -> Evidence:
 
 
 def _fix(refusal: Refusal, question: Question, snapshot: Snapshot) -> Phrase:
-    from kubectl_dra.explain.place_to_edit import place_to_edit
+    from kubectl_dra.explain.remedies.claim_edits import place_to_edit
 
     if isinstance(refusal, VersionNotServed):
         of_claims = refusal.instead.startswith(f"{GROUP}/")
@@ -277,7 +277,7 @@ def _fix(refusal: Refusal, question: Question, snapshot: Snapshot) -> Phrase:
 
 def _amounts_to_set(refusal: AmountsRequired, question: Question) -> Phrase:
     """Which amounts containers have to say, as a quota counts them."""
-    from kubectl_dra.explain.place_to_edit import place_to_edit
+    from kubectl_dra.explain.remedies.claim_edits import place_to_edit
 
     whole = ("requests.", "limits.")
     fields = [name if name.startswith(whole) else f"requests.{name}" for name, _ in refusal.missing]

@@ -20,7 +20,7 @@ from kubectl_dra.errors import InputError, UndeterminedError, UsageError
 from kubectl_dra.explain.devices.wanted import compiled_selector, published_device
 from kubectl_dra.explain.phrase import Phrase, say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_claim, about_pod
-from kubectl_dra.explain.remedies.claim_edits import with_request
+from kubectl_dra.explain.remedies.claim_edits import place_to_edit, with_request
 from kubectl_dra.text import did_you_mean_or_known, nearest, some, whole_number
 
 T = TypeVar("T")
@@ -192,8 +192,6 @@ def to_make(question: Question, changes: Sequence[WhatIfChange]) -> Iterator[Phr
     """Advice to make changes to the request real, if that is not obvious: claims and templates are immutable."""
     if not question.exists or not any(change.kind in (*_OF_REQUEST, "constraints") for change in changes):
         return
-    from kubectl_dra.explain.place_to_edit import place_to_edit
-
     what = "a new template" if any(state.template for state in question.claims) else "a new claim"
     owned = question.pod is not None and owner_of(question.pod) is not None
     where = place_to_edit(question.pod, "resourceClaims") if question.pod is not None and owned else "a new pod"

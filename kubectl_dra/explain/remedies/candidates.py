@@ -1,31 +1,35 @@
-"""Small changes that might make claims fit: to a request, a constraint, a holder, a pool, a node."""
+"""Small changes that might make claims fit: to a request, a constraint, a holder, a pool, a node; and which few do."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from heapq import nsmallest
-from typing import NamedTuple
+from itertools import combinations, islice
 
 from msgspec.structs import replace
 
+from kubectl_dra.allocation.budgets import NODE_KINDS_TRIED, TRIES_ALONE, TRIES_TOGETHER, Budget
 from kubectl_dra.allocation.capacity import NOTHING, CapacityShortage, amount_taken, shortage
 from kubectl_dra.allocation.constraints import attribute_of
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.selectors import SelectorVerdict
 from kubectl_dra.api.claims import ALL, DeviceRequest, ResourceClaim
-from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device, DeviceID
 from kubectl_dra.api.taints import DeviceTaint, blocking_taint
-from kubectl_dra.explain.diagnosis import Evidence
-from kubectl_dra.explain.driver_words import TURN_ON
+from kubectl_dra.cluster.cluster import Cluster, NodeCopy
+from kubectl_dra.cluster.snapshot import Key
+from kubectl_dra.explain.analysis import Analysis
+from kubectl_dra.explain.diagnosis import Finding, RemedyPlan
 from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice, distinct, in_slices
 from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.holders import HolderIndex
-from kubectl_dra.explain.phrase import Subject, Words, nodes_named, say
+from kubectl_dra.explain.not_starting import broken_nodes, troubled_nodes
+from kubectl_dra.explain.phrase import ObjectName
+from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
 from kubectl_dra.explain.remedies.change import (
     CompletePool,
     DropConstraint,
@@ -34,9 +38,11 @@ from kubectl_dra.explain.remedies.change import (
     ReplaceTerm,
     Tolerate,
     UseClass,
+    selector_of,
 )
-from kubectl_dra.explain.remedies.freeing_claims import fewest_first, freeing
-from kubectl_dra.explain.remedies.prove import Change
+from kubectl_dra.explain.remedies.freeing_claims import Free, fewest_first, freeing
+from kubectl_dra.explain.remedies.proof import NEW_NODE, ChangeStep, Price, Proof, StepKind, StepTarget
+from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.explain.remedies.selector_values import loosened_term
 
 MAX_TERMS = 6
@@ -275,34 +281,139 @@ def completing(view: DeviceView, pool: Pool) -> CompletePool:
     return CompletePool(pool.id, pool.expected - pool.found, whole, view.seeing([pool.id]))
 
 
-# Signs that a vendor's driver is installed without the part that publishes the requested devices.
+# The fewest changes with which claims fit: one, else two, else three together, each proved.
 
-_OFF = "The GPU part of NVIDIA's driver is off"
-
-
-class TurnOn(NamedTuple):
-    """What shows that a part is off, how to turn it on, and the nodes that have its devices."""
-
-    evidence: tuple[Evidence, ...]
-    fix: Words
-    nodes: tuple[str, ...] = ()
+MAX_WAYS = 4
+MAX_FREEING = 2
+MAX_TOGETHER = 3
 
 
-def turn_on(wanted: str, nodes: Iterable[Node], drivers: Collection[str]) -> TurnOn | None:
-    """Advice to turn on the driver's part that is off; None if none is: see ``part_off``."""
-    from kubectl_dra.drivers.hardware import NVIDIA, part_off
+def ways(what_if: WhatIf, changes: Sequence[Change], findings: Sequence[Finding]) -> list[RemedyPlan]:
+    """The smallest sets of changes that help, except those that the findings already offer, the cheapest
+    first.
 
-    off = part_off(wanted, nodes, drivers)
-    if off is None:
-        return None
-    evidence: list[Evidence] = []
-    if off.nodes:
-        about = say("nodes {have:some}", have=nodes_named(off.nodes))
-        field = f"label {off.label} or allocatable {off.resource}"
-        evidence.append(Evidence(about, field, f"they have GPUs, and no ResourceSlice of {NVIDIA}"))
-    if off.other:
-        text = "its other part runs, so the driver is installed"
-        evidence.append(Evidence(Subject("driver", off.other), "publishes ResourceSlices", text))
-    missing = "" if off.other else ", or the driver is not installed"
-    fix = say("{off}{missing}. {turn_on}", off=_OFF, missing=missing, turn_on=say(TURN_ON, part="it"))
-    return TurnOn(tuple(evidence), fix, off.nodes)
+    Larger sets are tried only if no smaller one helps, and only within a number of tries.
+    """
+    tries = Budget(TRIES_ALONE)
+    proofs: dict[tuple[Change, ...], Proof] = {
+        (change,): proof for change in changes if (proof := what_if.quick_proof([change], tries)) is not None
+    }
+    if proofs:
+        return list(_distinct(what_if, proofs, findings))
+    tries = Budget(TRIES_TOGETHER)
+    for size in range(2, MAX_TOGETHER + 1):
+        proved: dict[tuple[Change, ...], Proof] = {}
+        for group in _groups(changes, size):
+            if not tries.left or what_if.exhausted or len(proved) == MAX_WAYS:
+                break
+            if (proof := what_if.quick_proof(group, tries)) is not None:
+                proved[group] = proof
+        if proved:
+            return list(_distinct(what_if, proved, findings))
+    return []
+
+
+def _groups(changes: Sequence[Change], size: int) -> Iterator[tuple[Change, ...]]:
+    """Groups of changes about different things, the cheapest first."""
+    groups = (group for group in combinations(changes, size) if len({change.about for change in group}) == size)
+    return iter(sorted(groups, key=lambda group: sum(change.cost for change in group)))
+
+
+def _distinct(
+    what_if: WhatIf, proofs: Mapping[tuple[Change, ...], Proof], findings: Sequence[Finding]
+) -> Iterator[RemedyPlan]:
+    """The best change of each kind, without those that a finding offers and proves."""
+    offered = [change for finding in findings if finding.remedy and finding.proof for change in finding.remedy.offers]
+    seen: set[tuple[object, ...]] = set()
+    shown = holders = 0
+    for group, proof in proofs.items():
+        about = tuple(change.about for change in group)
+        if about in seen or shown == MAX_WAYS:
+            continue
+        seen.add(about)
+        if len(group) == 1 and (group[0] in offered or _ends_more(group[0], offered)):
+            continue
+        offered += group if len(group) == 1 else ()
+        frees = any(isinstance(change, Free) for change in group)
+        holders += frees
+        if frees and holders > MAX_FREEING:
+            continue
+        if not what_if.with_all(group).ends_without_error(proof):
+            continue
+        shown += 1
+        yield RemedyPlan(group, proof, as_what_if(what_if, group), as_steps(what_if, group))
+
+
+def _ends_more(change: Change, offered: Sequence[Change]) -> bool:
+    """Whether one that is offered already ends fewer pods, all of which this one ends as well."""
+    ended = {pod.key for pod in change.ended_pods}
+    return any(own < ended for offer in offered if (own := {pod.key for pod in offer.ended_pods}))
+
+
+def as_steps(what_if: WhatIf, group: Sequence[Change]) -> tuple[ChangeStep, ...]:
+    """The changes as data, each with what is there before any of them."""
+    return tuple(change.step(what_if) for change in group)
+
+
+def as_what_if(what_if: WhatIf, group: Sequence[Change]) -> tuple[WhatIfChange, ...]:
+    """The changes as values of --what-if, where those of one request's selectors form one value. Empty if one
+    cannot be written.
+    """
+    for change in group:
+        what_if = change.made_in(what_if)
+    out: dict[WhatIfChange, None] = {}
+    for change in group:
+        supposed = change.what_if
+        if supposed is None:
+            return ()
+        if isinstance(change, ReplaceTerm):
+            supposed = supposed._replace(value=selector_of(what_if.request(change.place)))
+        out[supposed] = None
+    return tuple(out)
+
+
+# One more node like one that exists: of the kinds of nodes with devices, the first on which the pod would fit.
+
+
+class AddNode(Change, frozen=True):
+    """One more node like another one, with the devices that this one publishes by itself."""
+
+    TEXT = "add one more node like {node}"
+    ASIDE = frozenset(("copy",))
+    PRICE = Price.BUY
+    like: str
+    copy: NodeCopy
+
+    @property
+    def node(self) -> ObjectName:
+        """The node that the new one is like."""
+        return ObjectName("Node", self.like)
+
+    @property
+    def about(self) -> Hashable:
+        return "new node"
+
+    def made_in(self, what_if: WhatIf) -> WhatIf:
+        return what_if.for_all(self)
+
+    def made_for_all(self, cluster: Cluster, keep: Key | None) -> Cluster | None:
+        return cluster.adding_node(self.copy)
+
+    def step(self, what_if: WhatIf) -> ChangeStep:
+        return ChangeStep(StepKind.ADD_NODE, StepTarget(nodes=(self.like,)))
+
+
+def one_more_node(analysis: Analysis) -> RemedyPlan | None:
+    """One more node with which the claims fit, proved with a copy of a node and of its slices; None without one."""
+    from kubectl_dra.scheduling.node_copy import node_copies
+
+    what_if = analysis.what_if
+    troubled, broken = troubled_nodes(analysis.snapshot), broken_nodes(analysis.snapshot)
+    with_devices = (more for more in node_copies(what_if.outcome.state, troubled, broken) if more.slices)
+    for more in islice(with_devices, NODE_KINDS_TRIED):
+        change = AddNode(more.like, more)
+        if proof := change.made_in(what_if).proof([more.node]):
+            there = replace(proof, node=NEW_NODE, like=more.like, claims=())
+            supposed = WhatIfChange("", WITH_NODE, more.like)
+            return RemedyPlan((change,), there, (supposed,), (change.step(what_if),))
+    return None

@@ -19,7 +19,7 @@ from kubectl_dra.explain.funnel.device_view import MAX_NEAR, DeviceView, Publish
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, HolderState, scaled_by
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
-from kubectl_dra.explain.remedies.fewer_replicas import FewerReplicas, fewer_replicas
+from kubectl_dra.explain.remedies.ending_pods import FewerReplicas, fewer_replicas
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, StepHolder, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.scheduling.default_preemption import fewest

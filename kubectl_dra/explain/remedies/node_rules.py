@@ -24,7 +24,13 @@ from kubectl_dra.explain.node_reasons import (
     plain,
 )
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
-from kubectl_dra.explain.remedies.claim_edits import on_any_labels, requesting, tolerating, without_label
+from kubectl_dra.explain.remedies.claim_edits import (
+    on_any_labels,
+    place_to_edit,
+    requesting,
+    tolerating,
+    without_label,
+)
 from kubectl_dra.explain.remedies.ending_pods import ending_pods
 from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
@@ -223,8 +229,6 @@ def _less_of_node(short: ResourceShort, nodes: Sequence[str], pod: Pod, state: C
     amount = _as_written(short.name, (short.left.nanos + others * short.needed.nanos) // (others + 1), short.needed)
     if amount.nanos * _LEAST_PART < short.needed.nanos or amount >= short.needed:
         return None
-    from kubectl_dra.explain.place_to_edit import place_to_edit
-
     (container,) = asking
     alone = owner_of(pod) is None and pod.metadata.uid
     place = "a new pod" if alone else place_to_edit(pod, f"containers[{container}].resources")
@@ -274,8 +278,6 @@ def rule_changes(nodes: Mapping[Words, Sequence[str]], what_if: WhatIf, *, room:
 
 def _relaxed(reason: Words, nodes: Sequence[str], pod: Pod | None) -> RelaxNodeRule:
     """The change that lets these nodes accept the pod."""
-    from kubectl_dra.explain.place_to_edit import place_to_edit
-
     field = "nodeSelector" if isinstance(reason, LabelDiffers) else "affinity"
     if pod is None or not isinstance(reason, LabelDiffers | AffinityDiffers):
         return RelaxNodeRule(reason, tuple(nodes))
@@ -298,8 +300,6 @@ def remedy(reason: Words, nodes: Sequence[str], what_if: WhatIf) -> Remedy | Non
         return None
     words = say("{what:capital}.", what=change.what)
     if isinstance(reason, Untolerated) and not reason.is_condition and what_if.pod is not None:
-        from kubectl_dra.explain.place_to_edit import place_to_edit
-
         place = place_to_edit(what_if.pod, "tolerations")
         text = "Let the pod tolerate it: {place}: {toleration}"
         words = say(text, place=place, toleration=toleration_for(reason.taint))

@@ -13,8 +13,7 @@ from kubectl_dra.explain.funnel.blocked import MAX_EVIDENCE, Blocked
 from kubectl_dra.explain.holders import ClaimHolder
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.remedies.claim_edits import with_claims
-from kubectl_dra.explain.remedies.ending_pods import EndPods
-from kubectl_dra.explain.remedies.fewer_replicas import STATEFUL, fewer_for
+from kubectl_dra.explain.remedies.ending_pods import STATEFUL, EndPods, fewer_for
 from kubectl_dra.explain.remedies.proof import Proof
 
 
