@@ -34,7 +34,7 @@ from kubectl_dra.explain.question.resolve import ClaimEntry, Question
 from kubectl_dra.explain.remedies.prove import WhatIf
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
-from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, Placed, gang_of, kept_out
+from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, Placed, gang_of, kept_out, placed_together
 from kubectl_dra.scheduling.node_resources_of_devices import PublishedTwice, about_nodes
 from kubectl_dra.scheduling.outcome import Outcome
 from kubectl_dra.scheduling.reasons import Rejection
@@ -309,8 +309,6 @@ class Analysis(Struct, frozen=True, dict=True):
         gang = gang_of(attempted_pod, state) if kept_out(attempted_pod, state) is None else None
         if not isinstance(gang, Gang):
             return None
-        from kubectl_dra.scheduling.gang_scheduling import placed_together
-
         return placed_together(gang, attempted_pod, state)
 
     @cached_property
@@ -327,8 +325,6 @@ class Analysis(Struct, frozen=True, dict=True):
         group = group_of(pod, self.snapshot)
         if group is None:
             return None
-        from kubectl_dra.scheduling.gang_scheduling import placed_together
-
         gang = Gang(group.name, group.minimum, members_of(outcome.pod, self.snapshot))
         return placed_together(gang, outcome.pod, outcome.state)
 

@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 
 from kubectl_dra.allocation.budgets import PROOF_NODES
 from kubectl_dra.allocation.extended_resources import amount_of, resources_of
+from kubectl_dra.allocation.search_context import PickedDevice
 from kubectl_dra.api.behaviour import SCORING_FAILS
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.pods import Pod
@@ -35,6 +36,7 @@ from kubectl_dra.explain.outcomes import AutoscalerView, no_help
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Subject, Words, named, say, subject
 from kubectl_dra.explain.question.resolve import LastMessage, last_message
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, in_use, made_again, to_make
+from kubectl_dra.explain.remedies.candidates import marks_broken
 from kubectl_dra.explain.scheduler_profile import scheduler_notes
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unread import NotSeen, Unread
@@ -164,31 +166,31 @@ def _about_causes(analysis: Analysis, findings: Sequence[Finding]) -> Iterator[P
         yield say(text, nodes=sorted(never), why=claim_and_device_plugin.MIXED.why)
 
 
-def _bound_later(analysis: Analysis) -> Iterator[Phrase]:
-    """A device that the pod would get and for which the scheduler waits before it binds the pod."""
-    if not analysis.view.cycle.features.binding_conditions:
-        return
-    text = "on {node} the pod is bound only when the driver has set {conditions:some} of {device}"
+def _given(analysis: Analysis) -> Iterator[tuple[str, PickedDevice]]:
+    """The devices that the pod would get, each with the node."""
     for name in analysis.takers:
         attempt = analysis.attempts.get(name)
-        for picked in (device for placed in attempt.placements for device in placed) if attempt is not None else ():
-            if conditions := picked.candidate.device.binding_conditions:
-                yield say(text, node=name, device=picked.candidate.id, conditions=list(conditions))
-                return
+        for placed in attempt.placements if attempt is not None else ():
+            yield from ((name, picked) for picked in placed)
+
+
+def _bound_later(analysis: Analysis) -> Iterator[Phrase]:
+    """A device that the pod would get and for which the scheduler waits before it binds the pod."""
+    text = "on {node} the pod is bound only when the driver has set {conditions:some} of {device}"
+    for name, picked in _given(analysis) if analysis.view.cycle.features.binding_conditions else ():
+        if conditions := picked.candidate.device.binding_conditions:
+            yield say(text, node=name, device=picked.candidate.id, conditions=list(conditions))
+            return
 
 
 def _tolerated_faults(analysis: Analysis) -> Iterator[Phrase]:
     """A device that the pod would get though its driver's taint says that it does not work."""
-    from kubectl_dra.explain.remedies.candidates import marks_broken
-
     text = "on {node} the claim tolerates taint {taint}, by which the driver says that {device} does not work"
-    for name in analysis.takers:
-        attempt = analysis.attempts.get(name)
-        for picked in (device for placed in attempt.placements for device in placed) if attempt is not None else ():
-            for taint in picked.candidate.device.taints:
-                if not taint.rule and marks_broken(taint):
-                    yield say(text, node=name, taint=str(taint), device=picked.candidate.id)
-                    return
+    for name, picked in _given(analysis):
+        for taint in picked.candidate.device.taints:
+            if not taint.rule and marks_broken(taint):
+                yield say(text, node=name, taint=str(taint), device=picked.candidate.id)
+                return
 
 
 def _handed_out_twice(analysis: Analysis) -> Iterator[Phrase]:

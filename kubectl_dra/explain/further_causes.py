@@ -195,10 +195,9 @@ def _on_any_node(question: Question, analysis: Analysis) -> Question:
         return question
     eased = pod
     for reason, plugin in _reasons(analysis, outcome.filtered).items():
-        ease = _EASE.get(plugin)
-        if ease is None or ease(pod, reason) == pod:
+        if _past(pod, plugin, reason) == pod:
             return question
-        eased = ease(eased, reason)
+        eased = _past(eased, plugin, reason)
     return replace(question, pod=eased)
 
 
@@ -212,74 +211,49 @@ def _reasons(analysis: Analysis, filtered: Mapping[str, Rejection]) -> dict[Reas
     return dict(reasons.values())
 
 
+def _past(pod: Pod, plugin: PluginName, reason: Reason) -> Pod:
+    """The pod as it would be without a plugin's reason; the same pod where it is not the pod that has to change."""
+    match plugin, reason:
+        case PluginName.NODE_UNSCHEDULABLE, _:
+            return _tolerating(pod, CORDON)
+        case PluginName.TAINT_TOLERATION, UntoleratedTaint(taint=taint):
+            return _tolerating(pod, taint)
+        case PluginName.NODE_AFFINITY, NodeDoesNotMatch(selector=selector):
+            # As the answer names the first that does not hold, the others are further causes.
+            return without_label(pod, selector[0][0]) if selector else on_any_labels(pod)
+        case PluginName.NODE_RESOURCES_FIT, Insufficient(resource=resource):
+            return _without_resources(pod, (resource,))
+        case PluginName.NODE_PORTS, _:
+
+            def without(container: C) -> C:
+                return replace(container, ports=())
+
+            return each_container(pod, without)
+        case PluginName.POD_TOPOLOGY_SPREAD, _:
+            return with_spec(pod, topology_spread_constraints=())
+        case PluginName.INTER_POD_AFFINITY, _:
+            # Rules of other pods select it by its labels.
+            pod, affinity = replace(pod, metadata=replace(pod.metadata, labels={})), pod.spec.affinity
+            if affinity is None:
+                return pod
+            eased = replace(affinity, pod_affinity=PodAffinity(), pod_anti_affinity=PodAffinity())
+            return with_spec(pod, affinity=eased)
+    return with_spec(pod, volumes=()) if plugin in _OF_VOLUMES else pod
+
+
+_OF_VOLUMES: Final = (
+    PluginName.VOLUME_RESTRICTIONS,
+    PluginName.NODE_VOLUME_LIMITS,
+    PluginName.VOLUME_BINDING,
+    PluginName.VOLUME_ZONE,
+)
+
+
 def _tolerating(pod: Pod, taint: NodeTaint) -> Pod:
     return tolerating(pod, Toleration(taint.key, "Exists", effect=taint.effect))
 
 
-def _past_cordon(pod: Pod, reason: Reason) -> Pod:
-    return _tolerating(pod, CORDON)
-
-
-def _past_taint(pod: Pod, reason: Reason) -> Pod:
-    return _tolerating(pod, reason.taint) if isinstance(reason, UntoleratedTaint) else pod
-
-
-def _past_labels(pod: Pod, reason: Reason) -> Pod:
-    if not isinstance(reason, NodeDoesNotMatch):
-        return pod
-    # As the answer names the first that does not hold, the others are further causes.
-    return without_label(pod, reason.selector[0][0]) if reason.selector else on_any_labels(pod)
-
-
-def _past_amount(pod: Pod, reason: Reason) -> Pod:
-    return _without_resources(pod, (reason.resource,)) if isinstance(reason, Insufficient) else pod
-
-
-def _past_ports(pod: Pod, reason: Reason) -> Pod:
-    def without(container: C) -> C:
-        return replace(container, ports=())
-
-    return each_container(pod, without)
-
-
-def _past_volumes(pod: Pod, reason: Reason) -> Pod:
-    return with_spec(pod, volumes=())
-
-
-def _past_spread(pod: Pod, reason: Reason) -> Pod:
-    return with_spec(pod, topology_spread_constraints=())
-
-
-def _past_affinity(pod: Pod, reason: Reason) -> Pod:
-    affinity = pod.spec.affinity
-    # Rules of other pods select it by its labels.
-    pod = replace(pod, metadata=replace(pod.metadata, labels={}))
-    if affinity is None:
-        return pod
-    return with_spec(pod, affinity=replace(affinity, pod_affinity=PodAffinity(), pod_anti_affinity=PodAffinity()))
-
-
-_EASE: Final[Mapping[PluginName, Callable[[Pod, Reason], Pod]]] = {
-    PluginName.NODE_UNSCHEDULABLE: _past_cordon,
-    PluginName.TAINT_TOLERATION: _past_taint,
-    PluginName.NODE_AFFINITY: _past_labels,
-    PluginName.NODE_RESOURCES_FIT: _past_amount,
-    PluginName.NODE_PORTS: _past_ports,
-    PluginName.VOLUME_RESTRICTIONS: _past_volumes,
-    PluginName.NODE_VOLUME_LIMITS: _past_volumes,
-    PluginName.VOLUME_BINDING: _past_volumes,
-    PluginName.VOLUME_ZONE: _past_volumes,
-    PluginName.POD_TOPOLOGY_SPREAD: _past_spread,
-    PluginName.INTER_POD_AFFINITY: _past_affinity,
-}
-"""What the pod would be without a plugin's reason; the same pod where it is not the pod that has to change."""
-
-
 # What a request refuses.
-
-
-def _any_device(spec: DeviceRequest) -> DeviceRequest:
-    return replace(spec, selectors=())
 
 
 def _any_taint(spec: DeviceRequest) -> DeviceRequest:
@@ -288,15 +262,11 @@ def _any_taint(spec: DeviceRequest) -> DeviceRequest:
     return replace(spec, tolerations=(*spec.tolerations, *every))
 
 
-def _only_one(spec: DeviceRequest) -> DeviceRequest:
-    return replace(spec, count=1)
-
-
 _WIDER: Final[Mapping[CauseKind, Callable[[DeviceRequest], DeviceRequest]]] = {
-    SELECTOR_MATCHES_NOTHING: _any_device,
+    SELECTOR_MATCHES_NOTHING: lambda spec: replace(spec, selectors=()),
     TAINTED: _any_taint,
     TOLERATION: _any_taint,
-    TOO_FEW: _only_one,
+    TOO_FEW: lambda spec: replace(spec, count=1),
 }
 
 

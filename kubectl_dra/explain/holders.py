@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from kubectl_dra.allocation.pools import Pool
 from kubectl_dra.allocation.state import AllocatedState
-from kubectl_dra.api.claims import Consumer, ResourceClaim
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import OwnerReference
 from kubectl_dra.api.pods import MAKES_AGAIN, Owner, Pod, owner_of
 from kubectl_dra.api.slices import DeviceID
@@ -323,15 +323,12 @@ _KINDS: Final = {"pods": "Pod", "podgroups": "PodGroup"}
 
 def consumers_named(claim: ResourceClaim) -> list[Phrase]:
     """The consumers for which a claim is reserved, according to its status."""
-    return [
-        say("{resource} {name:bare}", resource=entry.resource, name=_named(claim, entry))
-        for entry in claim.reserved_for
-    ]
-
-
-def _named(claim: ResourceClaim, entry: Consumer) -> ObjectName | str:
-    kind = _KINDS.get(entry.resource)
-    return ObjectName(kind, entry.name, claim.metadata.namespace) if kind else entry.name
+    out: list[Phrase] = []
+    for entry in claim.reserved_for:
+        kind = _KINDS.get(entry.resource)
+        name = ObjectName(kind, entry.name, claim.metadata.namespace) if kind else entry.name
+        out.append(say("{resource} {name:bare}", resource=entry.resource, name=name))
+    return out
 
 
 def owner_of_all(claim: ResourceClaim, pod: Pod | None, snapshot: Snapshot) -> Owner | None:

@@ -135,11 +135,14 @@ def pending(
                 out.append(Alike(diagnosis, (f"{question.kind}/{question.name}",)))
     served, together, tried = _in_scheduling_order(out, snapshot, settings)
     alikes = [replace(alike, diagnosis=judged_by_start(alike.diagnosis)) for alike in served]
-    unseen = (*_untried(left_out), *(() if tried else (NOT_IN_TURN,)))
+    unseen: list[Words] = [NOT_IN_TURN] if not tried else []
+    if left_out:
+        text = "not explained, because it took too long: {count:,} pods and claims; ask about one, or a namespace"
+        unseen.insert(0, say(text, count=left_out))
     machines = tuple(unmade(snapshot, namespace))
     unread = tuple(_unread(snapshot, namespace))
     return Overview(
-        namespace, tuple(alikes), elsewhere, unseen, unread, left_out, together, machines, frozenset(lacking)
+        namespace, tuple(alikes), elsewhere, tuple(unseen), unread, left_out, together, machines, frozenset(lacking)
     )
 
 
@@ -182,12 +185,6 @@ def _served(keys: frozenset[str], runs: Sequence[frozenset[str]]) -> TogetherSer
     """Number of these pods that got devices in each run; None if always all of them."""
     counts = {len(keys & run) for run in runs}
     return TogetherServed(len(keys), min(counts), len(counts) == 1) if counts != {len(keys)} else None
-
-
-def _untried(count: int) -> Iterator[Words]:
-    if count:
-        text = "not explained, because it took too long: {count:,} pods and claims; ask about one, or a namespace"
-        yield say(text, count=count)
 
 
 def _unread(snapshot: Snapshot, namespace: str) -> Iterator[Unread]:

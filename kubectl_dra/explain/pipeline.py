@@ -23,7 +23,7 @@ from kubectl_dra.explain.causes.devices_published import NOT_FOR_NODE
 from kubectl_dra.explain.causes.driver_unhealthy import drivers_first
 from kubectl_dra.explain.causes.on_node import drivers_of
 from kubectl_dra.explain.causes.registry import When, ask, of_question
-from kubectl_dra.explain.diagnosis import Choice, Diagnosis, Finding, NodeDevices, Remedy, RemedyPlan
+from kubectl_dra.explain.diagnosis import Diagnosis, Finding, NodeDevices, Remedy, RemedyPlan
 from kubectl_dra.explain.driver_refusals import driver_refusals, refused_on
 from kubectl_dra.explain.funnel.located import Located
 from kubectl_dra.explain.further_causes import beside, not_offered_yet, question_past, resting_on, supposing
@@ -88,7 +88,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         replace(finding, place_of_fix=place_of_fix(analysis, finding)) for finding in _with_note_on_ways(proved, ways)
     ]
     ways = [replace(way, place=place_of(analysis, way.changes[0])) for way in ways]
-    chosen, open_ = _choice(analysis, judged.verdict)
+    chosen = choice(analysis, judged.verdict)
     unproved: tuple[Words, ...] = ()
     if unread and shown and not judged.unclear:
         unproved = (NotProved(tuple(unread_kind.gap for unread_kind in unread)),)
@@ -124,7 +124,7 @@ def diagnose(question: Question, snapshot: Snapshot, settings: Settings, budget:
         choice=chosen,
         scheduler=tuple(scheduler_words(question, snapshot, settings.scheduler)),
         message="" if judged.unclear else message_of_scheduler(analysis, judged.verdict),
-        notes=(*noted, *open_),
+        notes=(*noted, *open_choice(chosen, analysis.snapshot)),
         release=settings.scheduler.version,
         release_source=settings.release_source,
         next=look,
@@ -152,14 +152,6 @@ def _not_starting(analysis: Analysis, verdict: Verdict, places: Sequence[NodeDev
         return ()
     placed = ((place.node, {*own, *drivers_of(place.claims)}) for place in places)
     return not_starting(analysis.snapshot, placed if places else [(name, own) for name in analysis.takers])
-
-
-def _choice(analysis: Analysis, verdict: Verdict) -> tuple[Choice | None, tuple[Words, ...]]:
-    """Which node wins, and why it is not named."""
-    if verdict is not Verdict.SCHEDULABLE:
-        return None, ()
-    chosen = choice(analysis, verdict)
-    return chosen, tuple(open_choice(chosen, analysis.snapshot))
 
 
 def _behind(first: Sequence[Finding], analysis: Analysis) -> list[Finding]:

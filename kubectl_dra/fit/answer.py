@@ -34,18 +34,22 @@ from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.changes import Again, Changes, without_own
-from kubectl_dra.fit.nodes_without import nodes_without, why_none
-from kubectl_dra.fit.on_new_nodes import resting_on
 from kubectl_dra.fit.place import Placement, Placer, Unplaced, scheduling_order
 from kubectl_dra.fit.plan import FitPlan, plans_of
 from kubectl_dra.fit.pod_factory import NewPod
-from kubectl_dra.fit.ranges import counted, with_range
+from kubectl_dra.fit.rests_on import PodsWaiting, counted, others_waiting, resting_on, with_range
 from kubectl_dra.fit.result import FirstUnplaced, FitAnswer, FitOptions, FormerPods, WorkloadFit
 from kubectl_dra.fit.rollout import Rolling, roll
 from kubectl_dra.fit.starting import Starting, starting
-from kubectl_dra.fit.unclear import never_all, not_modelled, own_pods_unseen, unclear_before, unclear_groups
-from kubectl_dra.fit.waiting import PodsWaiting, others_waiting
-from kubectl_dra.fit.workload import WorkloadPods, with_controllers
+from kubectl_dra.fit.unclear import (
+    never_all,
+    nodes_without,
+    not_modelled,
+    own_pods_unseen,
+    unclear_before,
+    unclear_groups,
+)
+from kubectl_dra.fit.workload import WorkloadPods, why_none, with_controllers
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.gang_scheduling import Gang, gang_of, priority_differs
 from kubectl_dra.scheduling.scheduler import Scheduler
@@ -306,16 +310,22 @@ def _replaced(
     enough, too_few = rollout.replicas, rollout.unavailable
     if enough <= too_few or not fit_with(enough):
         return former
-    while enough - too_few > 1:
-        number = (enough + too_few) // 2
-        if fit_with(number):
-            enough = number
-        else:
-            too_few = number
+    enough = nearest_that_fits(enough, too_few, fit_with)
     if rollout.by_node:
         return structs.replace(former, unavailable=enough, first=enough)
     first = len(rollout.old) + plan.running - (rollout.replicas - enough)
     return structs.replace(former, unavailable=enough, first=min(first, len(rollout.old)))
+
+
+def nearest_that_fits(fitting: int, other: int, fits: Callable[[int], bool]) -> int:
+    """The number with which all fit that comes next to another one with which they do not."""
+    while abs(other - fitting) > 1:
+        number = (fitting + other) // 2
+        if fits(number):
+            fitting = number
+        else:
+            other = number
+    return fitting
 
 
 def _verdict(plan: FitPlan, placed: int, refused: Sequence[Unplaced], begin: Starting, *, most: bool) -> Verdict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence, Set
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -28,9 +28,9 @@ from kubectl_dra.explain.remedies.proof import Price
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.fit.place import PlacedPod, Placement, Placer, Unplaced, attempt
 from kubectl_dra.fit.pod_factory import NewPod
+from kubectl_dra.fit.rests_on import PodsWaiting
 from kubectl_dra.fit.result import ChangeSort, ClusterChange, EndRule, More, OneMoreNode
 from kubectl_dra.fit.starting import starting
-from kubectl_dra.fit.waiting import PodsWaiting
 from kubectl_dra.scheduling.default_preemption import fewest
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.node_copy import node_copies
@@ -110,14 +110,14 @@ class Changes:
     def _rules(self, state: ClusterState) -> Iterator[More]:
         for rule in state.snapshot.taint_rules[:MAX_SHOWN]:
             self.tried[ChangeSort.RULES] += 1
-            name = rule.metadata.name
-            if helped := self._with(EndRule(name), state.moved(state.cluster.tainting((), {name}))):
+            change = EndRule(rule.metadata.name)
+            if helped := self._with(change, _changed(state, change)):
                 yield helped
 
     def _holders(self, placement: Placement, first: Unplaced) -> list[More]:
         gains: list[More] = []
         end = self._budget.steps + ROOM_STEPS
-        for room in with_room(placement.state, first, self._own, self._helps, self._offered):
+        for room in _MakingRoom(placement.state, self._own, self._helps).ways(first, self._offered):
             if more := self._with(room.change, room.state):
                 gains.append(more)
             if len(gains) == MAX_SHOWN or self._budget.steps > end:
@@ -129,8 +129,8 @@ class Changes:
         troubled, broken = troubled_nodes(state.snapshot), broken_nodes(state.snapshot)
         for more in islice(node_copies(state, troubled, broken), NODE_KINDS_TRIED):
             self.tried[ChangeSort.NODES] += 1
-            there = state.moved(state.cluster.adding_node(more))
             change = OneMoreNode(more.like, more.exist)
+            there = _changed(state, change, more)
             if self._takes(there) and (helped := self._with(change, there, more)):
                 gains.append(helped)
         return gains[:MAX_SHOWN]
@@ -189,7 +189,7 @@ class Changes:
         return tuple(taker.key for taker in takers)
 
 
-def _changed(state: ClusterState, change: ClusterChange, more: NodeCopy | None) -> ClusterState:
+def _changed(state: ClusterState, change: ClusterChange, more: NodeCopy | None = None) -> ClusterState:
     """A cluster with a change."""
     if isinstance(change, EndRule):
         return state.moved(state.cluster.tainting((), {change.rule}))
@@ -240,156 +240,117 @@ class WithRoom(NamedTuple):
 
 
 _T = TypeVar("_T")
-Helps = Callable[[WithRoom], bool]
 
 
-def with_room(
-    state: ClusterState, first: Unplaced, own: Set[str], helps: Helps, offered: Set[str]
-) -> Iterator[WithRoom]:
-    """The cluster after one holder has ended, the first to ask first; where none alone helps, after several have.
+class _MakingRoom:
+    """Who makes room in the cluster after what was placed.
 
-    Args:
-        state: the cluster after what was placed.
-        first: the pod that does not fit.
-        own: the keys of the workloads' pods; none of them is asked to end.
-        helps: whether a node takes a pod with a change.
-        offered: the keys of claims whose holders are tried before all others.
+    ``own`` are the keys of the workloads' pods; none of them is asked to end. ``helps``: whether a node takes a pod
+    with a change.
     """
-    rejected = first.outcome.rejected if first.outcome is not None else {}
-    full = {name for name, rejection in rejected.items() if rejection.resolvable}
-    lacking = [name for name, rejection in rejected.items() if rejection.plugin is PluginName.DYNAMIC_RESOURCES]
-    holders = sorted(_holders(state, own, {*full, *lacking}), key=lambda holder: holder.claim.key not in offered)
-    index = HolderIndex(state.cycle.state, state.cluster)
-    helped = False
-    for holder in holders[:HOLDERS_TRIED]:
-        change = _freeing(state, [holder], index, own)
-        if change is not None and helps(change):
-            helped = True
-            yield change
-    for pod in _without_claims(state, own, full)[:HOLDERS_TRIED]:
-        room = _ending(state, [pod], index, own)
-        if room is not None and helps(room):
-            helped = True
-            yield room
-    if not helped:
-        yield from _sets(state, holders, [*lacking, *sorted(full.difference(lacking))], helps, index, own)
-        yield from _sets_without_claims(state, sorted(full), helps, index, own)
 
+    def __init__(self, state: ClusterState, own: Set[str], helps: Callable[[WithRoom], bool]) -> None:
+        self._state = state
+        self._own = own
+        self._helps = helps
+        self._index = HolderIndex(state.cycle.state, state.cluster)
 
-def _holders(state: ClusterState, own: Set[str], nodes: set[str]) -> list[ClaimHolder]:
-    """Holders of devices of these nodes, or of no node of their own, but the pods of the workload and of the system."""
-    index = HolderIndex(state.cycle.state, state.cluster)
-    claim_holders = []
-    for claim in state.snapshot.claims.values():
-        if claim.allocation is None or not _on(claim, nodes, state) or _made_for(claim, own):
-            continue
-        holder = index.holder(claim)
-        if all(can_end(pod) and pod.key not in own for pod in holder.pods):
-            claim_holders.append(holder)
-    return sorted(claim_holders, key=lambda holder: (holder.order, len(holder.claim.results), holder.claim.key))
+    def ways(self, first: Unplaced, offered: Set[str]) -> Iterator[WithRoom]:
+        """The cluster after one holder has ended, the first to ask first; where none alone helps, after several have.
+
+        ``first`` is the pod that does not fit, ``offered`` are the claims whose holders are tried before all others.
+        """
+        rejected = first.outcome.rejected if first.outcome is not None else {}
+        full = {name for name, rejection in rejected.items() if rejection.resolvable}
+        lacking = [name for name, rejection in rejected.items() if rejection.plugin is PluginName.DYNAMIC_RESOURCES]
+        holders = sorted(self._holders({*full, *lacking}), key=lambda holder: holder.claim.key not in offered)
+        freeing = (self._freeing([holder]) for holder in holders[:HOLDERS_TRIED])
+        ending = (self._ending([pod]) for pod in self._without_claims(full)[:HOLDERS_TRIED])
+        helped = False
+        for room in chain(freeing, ending):
+            if room is not None and self._helps(room):
+                helped = True
+                yield room
+        if helped:
+            return
+        of_node: dict[str, list[ClaimHolder]] = defaultdict(list)
+        for holder in holders:
+            for home in self._homes(holder.claim):
+                if home is not None:
+                    of_node[home].append(holder)
+        nodes = [*lacking, *sorted(full.difference(lacking))]
+        yield from self._together([of_node[name] for name in nodes], self._freeing)
+        pods = sorted((self._without_claims({name}) for name in sorted(full)), key=len)
+        yield from self._together([few[:HOLDERS_TRIED] for few in pods], self._ending)
+
+    def _holders(self, nodes: Set[str]) -> list[ClaimHolder]:
+        """Holders of devices of these nodes, or of no node of their own, but the workload's and the system's pods."""
+        there = {None, *nodes}
+        claim_holders = []
+        for claim in self._state.snapshot.claims.values():
+            if claim.allocation is None or there.isdisjoint(self._homes(claim)) or _made_for(claim, self._own):
+                continue
+            holder = self._index.holder(claim)
+            if self._spares(holder.pods):
+                claim_holders.append(holder)
+        return sorted(claim_holders, key=lambda holder: (holder.order, len(holder.claim.results), holder.claim.key))
+
+    def _homes(self, claim: ResourceClaim) -> set[str | None]:
+        """The nodes of the claim's devices; None for devices that several nodes can use."""
+        return {self._state.cluster.homes.get(device.pool) for device in claim.devices}
+
+    def _freeing(self, holders: Sequence[ClaimHolder]) -> WithRoom | None:
+        """The cluster without these; None where they do not end for good, or end pods of the workloads as well."""
+        return self._after(for_good(holders, self._index))
+
+    def _ending(self, pods: Sequence[Pod]) -> WithRoom | None:
+        """The same of pods without claims on one node: for good where a single owner makes them anew."""
+        first = pods[0]
+        owners = {replaced_by(pod) if not pod.metadata.deletion_timestamp else None for pod in pods}
+        owner = next(iter(owners)) if len(owners) == 1 else None
+        if owner is not None:
+            fewer = fewer_replicas(scaled_by(first) or owner, pods, self._index.scaled_with(first))
+            return self._after(EndPods.by(fewer) if fewer is not None else None)
+        late_since = late(pods, Clock(self._state.snapshot)) if all_ending(pods) else ""
+        keys = tuple(pod.key for pod in pods)
+        return self._after(EndPods(first.node_name, keys, tuple(pods), (first.node_name,), late_since))
+
+    def _after(self, change: Free | EndPods | None) -> WithRoom | None:
+        if change is None or not self._spares(change.ended_pods):
+            return None
+        return WithRoom(change, _changed(self._state, change))
+
+    def _spares(self, pods: Sequence[Pod]) -> bool:
+        return all(can_end(pod) and pod.key not in self._own for pod in pods)
+
+    def _without_claims(self, full: Set[str]) -> list[Pod]:
+        """Pods without claims on nodes that are full of something else, the least important first."""
+        there = (pod for pod in self._state.snapshot.pods.values() if pod.node_name in full)
+        pods = [pod for pod in there if not pod.claims and not pod.finished and self._spares([pod])]
+        pods.sort(key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
+        return sorted(pods, key=lambda pod: (pod.phase == "Running", pod.priority))
+
+    def _together(
+        self, of_nodes: Sequence[Sequence[_T]], without: Callable[[Sequence[_T]], WithRoom | None]
+    ) -> Iterator[WithRoom]:
+        """For a few nodes those of them who together are enough, and none too many; the fewest first."""
+
+        def enough(some: Sequence[_T]) -> bool:
+            return bool(some) and (room := without(some)) is not None and self._helps(room)
+
+        rooms: list[WithRoom] = []
+        for some in sorted((some for some in of_nodes if len(some) > 1), key=len)[:NODES_OF_SETS]:
+            first = next(filter(enough, (some[:number] for number in range(2, len(some) + 1))), None)
+            room = without(fewest(first, enough, last_first=True)) if first is not None else None
+            if room is not None:
+                rooms.append(room)
+        yield from sorted(rooms, key=lambda room: len(room.change.keys))
 
 
 def _made_for(claim: ResourceClaim, own: Set[str]) -> bool:
     """Whether the claim was made for one of these pods, and so again for its successor."""
     space = claim.metadata.namespace
     return any(owner.kind == "Pod" and f"{space}/{owner.name}" in own for owner in claim.metadata.owners)
-
-
-def _on(claim: ResourceClaim, nodes: set[str], state: ClusterState) -> bool:
-    homes = _homes(claim, state)
-    return None in homes or not nodes.isdisjoint(home for home in homes if home is not None)
-
-
-def _homes(claim: ResourceClaim, state: ClusterState) -> set[str | None]:
-    """The nodes of the claim's devices; None for devices that several nodes can use."""
-    return {state.cluster.homes.get(device.pool) for device in claim.devices}
-
-
-def _freeing(state: ClusterState, holders: Sequence[ClaimHolder], index: HolderIndex, own: Set[str]) -> WithRoom | None:
-    """The cluster without these holders; None where they do not end for good, or end pods of the workloads as well."""
-    free = for_good(holders, index)
-    if free is None or not _spares(free, own):
-        return None
-    return WithRoom(free, state.moved(state.cluster.freeing([holder.claim for holder in free.holders])))
-
-
-def _ending(state: ClusterState, pods: Sequence[Pod], index: HolderIndex, own: Set[str]) -> WithRoom | None:
-    """The same of pods without claims on one node: for good where a single owner makes them anew."""
-    if not pods:
-        return None
-    first = pods[0]
-    owners = {replaced_by(pod) if not pod.metadata.deletion_timestamp else None for pod in pods}
-    owner = next(iter(owners)) if len(owners) == 1 else None
-    if owner is not None:
-        fewer = fewer_replicas(scaled_by(first) or owner, pods, index.scaled_with(first))
-        change = EndPods.by(fewer) if fewer is not None else None
-    else:
-        late_since = late(pods, Clock(state.snapshot)) if all_ending(pods) else ""
-        keys = tuple(pod.key for pod in pods)
-        change = EndPods(first.node_name, keys, tuple(pods), (first.node_name,), late_since)
-    if change is None or not _spares(change, own):
-        return None
-    return WithRoom(change, state.moved(state.cluster.ending(change.ended)))
-
-
-def _spares(change: Free | EndPods, own: Set[str]) -> bool:
-    return all(can_end(pod) and pod.key not in own for pod in change.ended_pods)
-
-
-def _without_claims(state: ClusterState, own: Set[str], full: set[str]) -> list[Pod]:
-    """Pods without claims on nodes that are full of something else, the least important first."""
-    pods = [
-        pod
-        for pod in state.snapshot.pods.values()
-        if pod.node_name in full and not pod.claims and not pod.finished and pod.key not in own and can_end(pod)
-    ]
-    pods.sort(key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
-    return sorted(pods, key=lambda pod: (pod.phase == "Running", pod.priority))
-
-
-def _sets(
-    state: ClusterState,
-    holders: Sequence[ClaimHolder],
-    nodes: Sequence[str],
-    helps: Helps,
-    index: HolderIndex,
-    own: Set[str],
-) -> Iterator[WithRoom]:
-    """For a few nodes those of their holders who together are enough, and none too many; the fewest first."""
-    by_node: dict[str, list[ClaimHolder]] = defaultdict(list)
-    for holder in holders:
-        for home in _homes(holder.claim, state):
-            if home is not None:
-                by_node[home].append(holder)
-    near = sorted((name for name in nodes if len(by_node[name]) > 1), key=lambda name: len(by_node[name]))
-    with_rooms = [
-        change
-        for name in near[:NODES_OF_SETS]
-        if (change := _enough(by_node[name], helps, lambda some: _freeing(state, some, index, own))) is not None
-    ]
-    yield from sorted(with_rooms, key=lambda change: len(change.change.keys))
-
-
-def _sets_without_claims(
-    state: ClusterState, nodes: Sequence[str], helps: Helps, index: HolderIndex, own: Set[str]
-) -> Iterator[WithRoom]:
-    """The same of pods without claims, on nodes that are full of something else."""
-    by_node = [pods for name in nodes if len(pods := _without_claims(state, own, {name})) > 1]
-    with_rooms = [
-        change
-        for pods in sorted(by_node, key=len)[:NODES_OF_SETS]
-        if (change := _enough(pods[:HOLDERS_TRIED], helps, lambda some: _ending(state, some, index, own))) is not None
-    ]
-    yield from sorted(with_rooms, key=lambda change: len(change.change.keys))
-
-
-def _enough(holders: Sequence[_T], helps: Helps, freeing: Callable[[Sequence[_T]], WithRoom | None]) -> WithRoom | None:
-    def enough(some: Sequence[_T]) -> bool:
-        return bool(some) and (change := freeing(some)) is not None and helps(change)
-
-    first = (holders[:number] for number in range(2, len(holders) + 1))
-    enough_holders = next(filter(enough, first), None)
-    return freeing(fewest(enough_holders, enough, last_first=True)) if enough_holders is not None else None
 
 
 # A diagnosis without remedies that end pods of the workload, or those which were placed to see whether they fit.

@@ -18,8 +18,8 @@ from kubectl_dra.explain.question.new_nodes import FLAG, MOST
 from kubectl_dra.explain.question.with_node_flag import Addition, with_nodes
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import fit
-from kubectl_dra.fit.fixed_template import with_fixed_template
-from kubectl_dra.fit.on_new_nodes import resting_on, supposed_of
+from kubectl_dra.fit.placed_again import with_fixed_template
+from kubectl_dra.fit.rests_on import resting_on, supposed_of
 from kubectl_dra.fit.result import FitAnswer, FitOptions, NodesNeeded
 from kubectl_dra.fit.workload import WorkloadPods
 

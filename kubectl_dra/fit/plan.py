@@ -14,17 +14,23 @@ from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Key, RefusedChange, Snapshot
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.fit import existing_pods
-from kubectl_dra.fit.daemon_set import of_nodes
-from kubectl_dra.fit.existing_pods import PodPlace
-from kubectl_dra.fit.job_progress import JobProgress, job_progress
+from kubectl_dra.fit.existing_pods import (
+    JobProgress,
+    PodPlace,
+    StoredTemplate,
+    Surplus,
+    as_applied,
+    filled,
+    job_progress,
+    pods_of,
+    stored_template,
+    surplus,
+)
 from kubectl_dra.fit.pod_factory import NewPod, PodFactory, without
 from kubectl_dra.fit.pod_names import ordinals, with_free_names
 from kubectl_dra.fit.result import FitOptions
 from kubectl_dra.fit.rollout import PodReplacement, keeps_pods, refused_change, what_becomes_of
-from kubectl_dra.fit.scaled_down import Surplus, surplus
-from kubectl_dra.fit.stored_template import StoredTemplate, as_applied, stored_template
-from kubectl_dra.fit.workload import WorkloadPods
+from kubectl_dra.fit.workload import WorkloadPods, of_nodes
 from kubectl_dra.scheduling.node_resources import PODS
 
 _NANOS: Final = 10**9
@@ -112,7 +118,7 @@ def plans_of(
     ``replaced``: pods of which nobody knows whether they are of the template are taken for those of a former one.
     """
     most, names = _room(snapshot), dict[Key, tuple[str, str]]()
-    every_own = [existing_pods.pods_of(workload, snapshot) for workload in workloads]
+    every_own = [pods_of(workload, snapshot) for workload in workloads]
     workloads = [as_applied(workload, own, snapshot) for workload, own in zip(workloads, every_own, strict=True)]
     workloads = [of_nodes(workload, snapshot) for workload in workloads]
     workloads = with_free_names(workloads, every_own, snapshot, most)
@@ -171,7 +177,7 @@ def _plan(
     of_template = [pod for pod in there if pod not in former.kept]
     more = Surplus() if options.most else surplus(workload, of_template, own, max(0, replicas - len(former.kept)))
     away = {pod.key for pod in more.ended()}
-    kept = existing_pods.filled(
+    kept = filled(
         workload, [pod for pod in there if pod.key not in away], min(replicas, _replicas(workload, most)), most
     )
     plan = FitPlan(

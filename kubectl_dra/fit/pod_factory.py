@@ -32,9 +32,8 @@ from kubectl_dra.explain.question.new_pod import about_new_pod, refused_changes
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, about_pod
 from kubectl_dra.explain.question.what_if_flag import changes_for, reworded
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.fit.daemon_set import for_node
 from kubectl_dra.fit.pod_names import Ordinal, identity
-from kubectl_dra.fit.workload import Role, WorkloadPods, controller_of
+from kubectl_dra.fit.workload import Role, WorkloadPods, controller_of, for_node
 
 VOLUME_CLAIM: Final = "PersistentVolumeClaim"
 

@@ -13,6 +13,7 @@ from kubectl_dra.api.pods import Owner, Pod
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.workload_pods import belongs_to, free_name
 from kubectl_dra.fit.workload import TEMPLATE_HASH, Role, WorkloadPods
+from kubectl_dra.manifests.changes import fields_at
 from kubectl_dra.manifests.workloads import key_of
 
 _HASH: Final = TEMPLATE_HASH
@@ -41,7 +42,7 @@ def ordinals(role: Role, replica: int, most: int) -> Iterator[Ordinal]:
 
 def identity(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
     """What one pod is called, and its labels beside those of the template."""
-    make = _KINDS.get(key_of(workload.raw)) if workload.raw else None
+    make = _KINDS.get(key_of(workload.raw))
     if make is not None:
         return make(workload, role, ordinal)
     base = role.pod.metadata.name
@@ -67,16 +68,15 @@ def _stateful_set(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Ident
 
 def _job(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
     name = role.pod.metadata.name
-    spec: Any = workload.raw.get("spec") or {}
-    spec = (spec.get("jobTemplate") or {}).get("spec") or spec
+    spec = fields_at(workload.raw, "spec", "jobTemplate", "spec") or fields_at(workload.raw, "spec")
     index = ordinal.replica
     return Identity(_invented(workload, name, index), _job_labels(name), _job_index(spec, index))
 
 
 def _job_set(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
     """The jobs of one entry of ``replicatedJobs`` one after the other, each with its pods."""
-    replicated_job = _entry_of(workload, role)
-    spec = ((replicated_job.get("template") or {}).get("spec")) or {}
+    replicated_job: Mapping[str, Any] = workload.raw["spec"]["replicatedJobs"][workload.roles.index(role)]
+    spec = fields_at(replicated_job, "template", "spec")
     written = replicated_job.get("replicas")
     jobs = max(1, written) if isinstance(written, int) else 1
     in_job = max(1, role.each // jobs)
@@ -90,11 +90,6 @@ def _job_set(workload: WorkloadPods, role: Role, ordinal: Ordinal) -> Identity:
     }
     own = {"jobset.sigs.k8s.io/job-index": str(job), "jobset.sigs.k8s.io/job-key": name, **_job_labels(name)}
     return Identity(_invented(workload, name, index), shared, {**own, **_job_index(spec, index)})
-
-
-def _entry_of(workload: WorkloadPods, role: Role) -> Mapping[str, Any]:
-    entries: list[Any] = (workload.raw.get("spec") or {}).get("replicatedJobs") or []
-    return entries[workload.roles.index(role)]  # type: ignore[no-any-return]
 
 
 def _job_labels(name: str) -> dict[str, str]:

@@ -15,10 +15,9 @@ from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.node_around import AskedLabel
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.freeing_claims import Free
-from kubectl_dra.fit.job_progress import JobProgress
+from kubectl_dra.fit.existing_pods import JobProgress, Surplus
 from kubectl_dra.fit.place import PlacedPod
 from kubectl_dra.fit.pod_factory import Denied
-from kubectl_dra.fit.scaled_down import Surplus
 from kubectl_dra.fit.starting import Starting
 from kubectl_dra.fit.workload import WorkloadPods
 from kubectl_dra.scheduling.gang_scheduling import PriorityDiffers

@@ -8,7 +8,7 @@ Sources: the controllers of Deployments (rolling.go, recreate.go, ResolveFencepo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -16,15 +16,16 @@ from msgspec import Struct, ValidationError
 from msgspec.structs import replace
 
 from kubectl_dra.api.labels import LabelSelector
-from kubectl_dra.api.meta import EMPTY, convert
+from kubectl_dra.api.meta import convert
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.snapshot import RefusedChange
 from kubectl_dra.drivers.daemons import node_of
 from kubectl_dra.explain.phrase import Words, say
+from kubectl_dra.fit.existing_pods import Surplus, number_of
 from kubectl_dra.fit.place import Placement, Placer, Unplaced
 from kubectl_dra.fit.pod_factory import NewPod
-from kubectl_dra.fit.scaled_down import Surplus
 from kubectl_dra.fit.workload import WorkloadPods
+from kubectl_dra.manifests.changes import fields_at
 from kubectl_dra.manifests.workloads import key_of
 from kubectl_dra.text import whole_number
 
@@ -84,14 +85,13 @@ def refused_change(
 
     ``changed``: whether the stored template is another one; None where that is not known.
     """
-    key = key_of(workload.raw) if workload.raw else ("", "")
-    fields = []
+    key, fields = key_of(workload.raw), []
     # Of a Job that never ran, some may be changed while it is suspended.
     if key in _FIXED and (former or (changed and not workload.suspended)):
         fields.append(_FIXED[key])
     if key in _SELECTING:
         try:
-            selector = convert(_object(_object(workload.raw, "spec"), "selector"), LabelSelector)
+            selector = convert(fields_at(workload.raw, "spec", "selector"), LabelSelector)
         except ValidationError:
             return None
         # A file may lack the labels.
@@ -114,19 +114,19 @@ class RolloutLimits(NamedTuple):
 
 def limits_of(workload: WorkloadPods, replicas: int) -> RolloutLimits | None:
     """The limits of a workload's rollouts; None where its controller replaces no pod by itself."""
-    key, spec = key_of(workload.raw) if workload.raw else ("", ""), _object(workload.raw, "spec")
+    key, spec = key_of(workload.raw), fields_at(workload.raw, "spec")
     if key == ("apps", "Deployment") and spec.get("paused") is not True:
-        strategy = _object(spec, "strategy")
+        strategy = fields_at(spec, "strategy")
         if strategy.get("type") == "Recreate":
             return RolloutLimits(0, max(replicas, 1))
-        rolling = _object(strategy, "rollingUpdate")
+        rolling = fields_at(strategy, "rollingUpdate")
         surge = _number(rolling.get("maxSurge"), replicas, up=True)
         unavailable = min(_number(rolling.get("maxUnavailable"), replicas, up=False), replicas)
         # Where neither more nor fewer pods than wanted may be there, one may be missing.
         return RolloutLimits(surge, unavailable or (not surge))
-    strategy = _object(spec, "updateStrategy")
+    strategy = fields_at(spec, "updateStrategy")
     if key == ("apps", "StatefulSet") and strategy.get("type") != "OnDelete":
-        rolling = _object(strategy, "rollingUpdate")
+        rolling = fields_at(strategy, "rollingUpdate")
         partition = rolling.get("partition")
         unavailable = max(1, _number(rolling.get("maxUnavailable", 1), replicas, up=True))
         return RolloutLimits(0, unavailable, partition if isinstance(partition, int) else 0)
@@ -135,10 +135,10 @@ def limits_of(workload: WorkloadPods, replicas: int) -> RolloutLimits | None:
 
 def _limits_of_nodes(workload: WorkloadPods, nodes: int) -> RolloutLimits | None:
     """The limits of a DaemonSet's rollouts; None where it replaces no pod by itself."""
-    strategy = _object(_object(workload.raw, "spec"), "updateStrategy")
+    strategy = fields_at(workload.raw, "spec", "updateStrategy")
     if strategy.get("type") == "OnDelete":
         return None
-    rolling = _object(strategy, "rollingUpdate")
+    rolling = fields_at(strategy, "rollingUpdate")
     surge = _number(rolling.get("maxSurge", 0), nodes, up=True)
     unavailable = _number(rolling.get("maxUnavailable", 1), nodes, up=True)
     # The API server lets nobody set both.
@@ -158,8 +158,8 @@ def what_becomes_of(former: Sequence[Pod], workload: WorkloadPods, replicas: int
         old = sorted(former, key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
         return Former(PodReplacement(tuple(old), replicas, limits.surge, limits.unavailable))
     if limits is not None:
-        kept = [pod for pod in former if _ordinal(pod) < limits.first]
-        old = sorted((pod for pod in former if _ordinal(pod) >= limits.first), key=_ordinal, reverse=True)
+        kept = [pod for pod in former if number_of(pod) < limits.first]
+        old = sorted((pod for pod in former if number_of(pod) >= limits.first), key=number_of, reverse=True)
         rollout = PodReplacement(tuple(old), replicas, 0, limits.unavailable, in_order=True) if old else None
         return Former(rollout, tuple(kept))
     if key == _DAEMON_SET and (limits := _limits_of_nodes(workload, replicas)) is not None:
@@ -170,17 +170,6 @@ def what_becomes_of(former: Sequence[Pod], workload: WorkloadPods, replicas: int
         return Former(kept=tuple(former))
     text = "pod {pod} is of a former template, and how a {kind} replaces such pods is not modelled"
     return Former(kept=tuple(former), unclear=say(text, pod=former[0].key, kind=workload.kind))
-
-
-def _object(raw: Mapping[str, Any], field: str) -> Mapping[str, Any]:
-    """A field as it is written, if that is an object."""
-    value = raw.get(field)
-    return value if isinstance(value, Mapping) else EMPTY
-
-
-def _ordinal(pod: Pod) -> int:
-    _, _, number = pod.metadata.name.rpartition("-")
-    return whole_number(number) or 0
 
 
 def _number(written: Any, replicas: int, *, up: bool) -> int:

@@ -1,7 +1,8 @@
-"""The template from which the pods of a manifest make the claims that they are to share."""
+"""The template from which pods make the claims that they are to share, and a manifest where nobody wrote one."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from kubectl_dra.api.conversion import ConversionError, claim_spec_from_v1, resh
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cluster.kinds import is_namespaced
 from kubectl_dra.cluster.snapshot import Key
+from kubectl_dra.drivers.refused_claims import driver_of_whole_nodes
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.changes import Change, Set, fields_at
 from kubectl_dra.manifests.documents import Document, parse
@@ -136,3 +138,54 @@ def exactly_of(spec: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError("the first request is a prioritized list: give it a single choice (exactly) to share by")
     exactly: dict[str, Any] = first.get("exactly") or {}
     return exactly
+
+
+def manifest_of(
+    device_class: str, pods: int, containers: int = 1, tolerations: Sequence[Mapping[str, str]] = ()
+) -> str:
+    """A Deployment of so many pods whose containers use one request of a claim for each pod.
+
+    It asks for a device, or for all of a node where the driver gives a claim no fewer.
+    """
+    mode = "          allocationMode: All\n" if driver_of_whole_nodes(device_class) else ""
+    names = ["app"] if containers == 1 else [f"app-{number}" for number in range(containers)]
+    listed = "\n".join(
+        f"      - name: {name}\n"
+        "        image: registry.example/app:1\n"
+        "        resources:\n"
+        "          claims:\n"
+        "          - {name: device, request: device}"
+        for name in names
+    )
+    entries = "".join(f"      - {json.dumps(toleration)}\n" for toleration in tolerations)
+    tolerated = f"      tolerations:\n{entries}" if entries else ""
+    return f"""apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata:
+  name: shared
+spec:
+  spec:
+    devices:
+      requests:
+      - name: device
+        exactly:
+          deviceClassName: {json.dumps(device_class)}
+{mode}---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: shared
+spec:
+  replicas: {pods}
+  selector:
+    matchLabels: {{app: shared}}
+  template:
+    metadata:
+      labels: {{app: shared}}
+    spec:
+{tolerated}      containers:
+{listed}
+      resourceClaims:
+      - name: device
+        resourceClaimTemplateName: shared
+"""

@@ -19,17 +19,22 @@ from kubectl_dra.command import CommandLine
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.drivers.refused_claims import for_one_pod
 from kubectl_dra.explain.phrase import ObjectName, Words, say
-from kubectl_dra.fit.partitioning import UNITS, Profile, memory_of, partitioning, profile_of, why_no_partition
 from kubectl_dra.fit.shared_template import SharedTemplate, entries_of, exactly_of, template_named
-from kubectl_dra.fit.sharing_amounts import (
+from kubectl_dra.fit.sharing_parts import (
+    UNITS,
     Amount,
+    Profile,
     amounts_for,
     asked_amount,
     default_amount,
     exceeds,
     is_some,
+    memory_of,
     most_of,
+    partitioning,
+    profile_of,
     shared_capacity,
+    why_no_partition,
 )
 from kubectl_dra.manifests.changes import Change, Set, fields_at
 from kubectl_dra.manifests.documents import Document

@@ -1,4 +1,4 @@
-"""Why it is open whether the pods of a workload fit: what is not modelled."""
+"""Why it is open whether the pods of a workload fit: what is not modelled; and on which nodes one does not."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from kubectl_dra.api.behaviour import GROUP_OF_ONE_PRIORITY
 from kubectl_dra.api.policy import PodGroup
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.drivers.daemons import node_of
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.causes.ending import AT_ONCE
 from kubectl_dra.explain.diagnosis import Diagnosis
@@ -23,7 +24,9 @@ from kubectl_dra.fit.place import Placement, Unplaced
 from kubectl_dra.fit.plan import FitPlan
 from kubectl_dra.fit.pod_factory import NewPod
 from kubectl_dra.fit.pod_names import held_name
+from kubectl_dra.fit.result import NodeWithout
 from kubectl_dra.fit.workload import WorkloadPods
+from kubectl_dra.manifests.changes import fields_at
 from kubectl_dra.scheduling.gang_scheduling import Gang, Obstacle, domains_of, gang_of, group_priority
 
 _EXCLUSIVE: Final = frozenset(
@@ -129,5 +132,28 @@ def unclear_before(plan: FitPlan, snapshot: Snapshot, settings: Settings) -> Ite
 
 
 def _annotations(workload: WorkloadPods) -> frozenset[str]:
-    written = (workload.raw.get("metadata") or {}).get("annotations") or {}
+    written = fields_at(workload.raw, "metadata", "annotations")
     return frozenset(written).union(*(role.pod.metadata.annotations for role in workload.roles))
+
+
+# Nodes that have no pod of a DaemonSet.
+
+_LOOKED_AT: Final = 10
+"""Each node costs as much as an explanation."""
+
+
+def nodes_without(plan: FitPlan, refused: Sequence[Unplaced], settings: Settings) -> Iterator[NodeWithout]:
+    """The nodes for which a DaemonSet makes a pod that does not fit; none of others."""
+    quick = structs.replace(settings, with_ways=False)
+    old = {pod.node_name for pod in plan.rollout.old} if plan.rollout is not None else set[str]()
+    for number, unplaced in enumerate(refused if plan.workload.nodes else ()):
+        node, state = node_of(unplaced.new.pod), unplaced.state
+        if node in old:
+            # Its old pod runs on, or was there until now: the rollout stops.
+            continue
+        if number >= _LOOKED_AT:
+            yield NodeWithout(node)
+            continue
+        question = plan.factories[unplaced.new.role].question_about(unplaced.new, state.snapshot, quick)
+        findings = diagnose(question, state.snapshot, quick).findings
+        yield NodeWithout(node, findings[0].kind.code if findings else "")

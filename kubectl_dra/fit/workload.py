@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct, ValidationError
+from msgspec.structs import replace
 
+from kubectl_dra.api.labels import Requirement
 from kubectl_dra.api.meta import OwnerReference
+from kubectl_dra.api.nodes import Affinity, NodeSelector, NodeSelectorTerm, Toleration
+from kubectl_dra.api.plugins import DaemonSet
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.snapshot import Key, Snapshot, StandIn, stand_in
 from kubectl_dra.cluster.workload_pods import called as renamed
 from kubectl_dra.cluster.workload_pods import pods_of
+from kubectl_dra.drivers.daemons import ALWAYS, left_out
+from kubectl_dra.drivers.health import LeftOut
 from kubectl_dra.errors import InputError
+from kubectl_dra.explain.phrase import Joined, Words, say
+from kubectl_dra.manifests.changes import fields_at
 from kubectl_dra.manifests.pod_counts import counts_of, is_suspended
 from kubectl_dra.manifests.workloads import key_of
 
@@ -67,6 +75,10 @@ class WorkloadPods(Struct, frozen=True):
     def size(self) -> int:
         """Number of pods of a replica."""
         return sum(role.each for role in self.roles)
+
+    def stored_in(self, snapshot: Snapshot) -> Mapping[str, Any] | None:
+        """The object as the cluster has it; None where it is not there, or was not read."""
+        return snapshot.stored.get((*key_of(self.raw), self.namespace, self.name))
 
     @property
     def suspended(self) -> bool:
@@ -184,8 +196,8 @@ def with_controllers(snapshot: Snapshot, workloads: Iterable[WorkloadPods]) -> S
 
 def _selecting(workload: WorkloadPods) -> tuple[str, Mapping[str, Any]] | None:
     """The kind of the owner and the owner, with the selector of its pods."""
-    group, kind = key_of(workload.raw) if workload.raw else ("", "")
-    selector = (workload.raw.get("spec") or {}).get("selector") or {}
+    group, kind = key_of(workload.raw)
+    selector = fields_at(workload.raw, "spec", "selector")
     metadata = {"name": workload.name, "namespace": workload.namespace}
     if (group, kind) == ("apps", "Deployment"):
         labels = {**(selector.get("matchLabels") or {}), "pod-template-hash": TEMPLATE_HASH}
@@ -196,3 +208,64 @@ def _selecting(workload: WorkloadPods) -> tuple[str, Mapping[str, Any]] | None:
     elif group != "apps" or kind not in ("ReplicaSet", "StatefulSet"):
         return None
     return kind, {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": {"selector": selector}}
+
+
+# The pods of a DaemonSet: one for each node that they may run on, and for no other.
+#
+# Source: pkg/controller/daemon (NodeShouldRunDaemonPod, AddOrUpdateDaemonPodTolerations,
+# ReplaceDaemonSetPodNodeNameNodeAffinity).
+
+_REASONS: Final = 3
+
+
+def of_nodes(workload: WorkloadPods, snapshot: Snapshot) -> WorkloadPods:
+    """A DaemonSet with the nodes that it makes a pod for; as it is where it is none, or nodes were not read."""
+    if not workload.of_each_node or len(workload.roles) != 1 or snapshot.is_gap("Node"):
+        return workload
+    left = _left_out(workload, snapshot)
+    if left is None:
+        return workload
+    nodes = tuple(name for name, why in left.items() if why is None)
+    (role,) = workload.roles
+    spec = role.pod.spec
+    tolerations = (*spec.tolerations, *(Toleration(key=key, operator="Exists") for key in ALWAYS))
+    role = replace(role, pod=replace(role.pod, spec=replace(spec, tolerations=tolerations)))
+    return replace(workload, roles=(role,), replicas=len(nodes), unit="pod", counted=True, nodes=nodes)
+
+
+def _left_out(workload: WorkloadPods, snapshot: Snapshot) -> dict[str, LeftOut | None] | None:
+    """Each node, and why a DaemonSet makes no pod for it, if it makes none; None where it cannot be read."""
+    try:
+        daemon = DaemonSet.from_json(workload.raw)
+    except ValidationError:
+        return None
+    return {node.name: left_out(daemon, node) for node in snapshot.nodes.values()}
+
+
+def why_none(workload: WorkloadPods, snapshot: Snapshot) -> Words:
+    """Why a DaemonSet makes no pod on any node; empty where that is not known."""
+    left = _left_out(workload, snapshot) or {}
+    reasons = Counter(map(_why, filter(None, left.values())))
+    said = [
+        say("{count:node} {count:" + verbs + "} {what}", count=count, what=what)
+        for (verbs, what), count in reasons.most_common(_REASONS)
+    ]
+    return Joined(tuple(said))
+
+
+def _why(left: LeftOut) -> tuple[str, str]:
+    """A verb for one node and for several, and what they lack or have."""
+    if left.labels:
+        return "lacks|lack", f"the label {left.labels[0]} that its nodeSelector names"
+    if left.taint:
+        return "has|have", f"the taint {left.taint}, which it does not tolerate"
+    return "does|do", "not match its node affinity"
+
+
+def for_node(pod: Pod, node: str) -> Pod:
+    """The pod that is for a node: nothing else is left of its required node affinity, which the node meets."""
+    term = NodeSelectorTerm(fields=(Requirement(key="metadata.name", operator="In", values=(node,)),))
+    affinity = pod.spec.affinity or Affinity()
+    near = replace(affinity.node_affinity, required=NodeSelector(terms=(term,)))
+    spec = replace(pod.spec, affinity=replace(affinity, node_affinity=near))
+    return replace(pod, spec=spec)

@@ -17,7 +17,7 @@ from kubectl_dra.explain.driver_refusals import refused
 from kubectl_dra.explain.phrase import Subject
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.unread import Unread, if_none
-from kubectl_dra.fit.job_progress import JobProgress
+from kubectl_dra.fit.existing_pods import JobProgress
 from kubectl_dra.fit.place import PlacedPod, evicted
 from kubectl_dra.fit.result import (
     ChangeSort,

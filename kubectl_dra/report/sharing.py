@@ -12,9 +12,9 @@ from kubectl_dra.explain.causes.known_defects import KNOWN_DEFECT
 from kubectl_dra.explain.driver_refusals import refused
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.fit.result import WorkloadFit
-from kubectl_dra.fit.share_answer import Divided, ShareAnswer, TriedWay
 from kubectl_dra.fit.sharing import MAX_CONSUMERS, SharingNeed, SharingWay, WrittenWay
-from kubectl_dra.fit.sharing_amounts import Amount
+from kubectl_dra.fit.sharing_parts import Amount
+from kubectl_dra.fit.sharing_proof import Divided, ShareAnswer, TriedWay
 from kubectl_dra.report.blocks import Block, ShellCommand, TableBlock, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks, write_command
 from kubectl_dra.report.color import Painter, tell

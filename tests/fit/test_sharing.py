@@ -18,8 +18,7 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import Device
 from kubectl_dra.data.drivers import catalogue
-from kubectl_dra.fit.partitioning import partitioning, why_no_partition
-from kubectl_dra.fit.sharing_amounts import amounts_for, most_of
+from kubectl_dra.fit.sharing_parts import amounts_for, most_of, partitioning, why_no_partition
 from kubectl_dra.report.phrases import written
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra

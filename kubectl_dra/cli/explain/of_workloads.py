@@ -185,8 +185,7 @@ class _Fitted(NamedTuple):
 def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> _Fitted | None:
     """What comes of all pods of the workloads; None where there is but one pod, which does not exist yet."""
     from kubectl_dra.fit.answer import fit
-    from kubectl_dra.fit.job_progress import is_new
-    from kubectl_dra.fit.missing_namespaces import missing_namespaces
+    from kubectl_dra.fit.existing_pods import is_new, missing_namespaces
     from kubectl_dra.fit.workload import each_of, without_stand_ins
 
     snapshot = posed[0].snapshot
@@ -202,7 +201,7 @@ def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> 
     with Progress() as progress:
         answer = fit(workloads, cluster, settings, options, progress)
         if len(workloads) == 1 and answer.workloads[0].stop is not None:
-            from kubectl_dra.fit.counted_fixes import with_counts
+            from kubectl_dra.fit.placed_again import with_counts
 
             (only,) = answer.workloads
             stop = answer.workloads[0].stop

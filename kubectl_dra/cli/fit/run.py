@@ -33,9 +33,8 @@ from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.new_pod import about_new_pod
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import fit
-from kubectl_dra.fit.first_applied import with_other_order
-from kubectl_dra.fit.fixed_template import with_fixed_template
-from kubectl_dra.fit.missing_namespaces import missing_namespaces
+from kubectl_dra.fit.existing_pods import missing_namespaces
+from kubectl_dra.fit.placed_again import with_fixed_template, with_other_order
 from kubectl_dra.fit.result import FitAnswer, FitOptions
 from kubectl_dra.fit.workload import DAEMON_SET, WorkloadPods, workloads_of
 from kubectl_dra.report.explain_commands import Invocation

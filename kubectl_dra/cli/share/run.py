@@ -20,12 +20,10 @@ from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.exit_codes import EXIT_NO, EXIT_UNDETERMINED, Verdict
 from kubectl_dra.explain.question.what_if_flag import require_toleration, toleration_of
-from kubectl_dra.fit.missing_namespaces import missing_namespaces
-from kubectl_dra.fit.share_answer import ShareAnswer, Tolerating, TriedWay
-from kubectl_dra.fit.shared_template import read_manifest, shared_template
+from kubectl_dra.fit.existing_pods import missing_namespaces
+from kubectl_dra.fit.shared_template import manifest_of, read_manifest, shared_template
 from kubectl_dra.fit.sharing import IN_ONE_POD, SharingWay, SharingWriter
-from kubectl_dra.fit.sharing_proof import matching_devices, tried
-from kubectl_dra.fit.sharing_sample import manifest_of
+from kubectl_dra.fit.sharing_proof import ShareAnswer, Tolerating, TriedWay, matching_devices, tried
 from kubectl_dra.fit.workload import workloads_of
 from kubectl_dra.manifests.inputs import STDIN_NAME, find_inputs, read
 from kubectl_dra.safe_output import put
