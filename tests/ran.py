@@ -14,3 +14,8 @@ def ran(*words: str) -> tuple[int, str, str]:
     with redirect_stdout(out), redirect_stderr(errors):
         code = run(words)
     return code, out.getvalue(), errors.getvalue()
+
+
+def unwrapped(text: str) -> str:
+    """A text on one line, whatever the width it was written for."""
+    return " ".join(text.split())

@@ -16,9 +16,11 @@ from tests.fit.worlds import (
     HOST,
     REPLICA_SET,
     ZONE,
+    bare,
     claim,
     deployment,
     existing,
+    files,
     made_claim,
     node,
     pod_spec,
@@ -26,7 +28,7 @@ from tests.fit.worlds import (
     said,
     template,
 )
-from tests.ran import ran
+from tests.ran import ran, unwrapped
 from tools.asked import Asked
 from tools.cases import JSON, QUICK_CASES, Case, asked
 
@@ -112,15 +114,14 @@ def test_what_kueue_refuses_of_several_pods(case: Case, tmp_path: Path) -> None:
     case = case._replace(raw={**case.raw, "manifest": manifest})
     explained, fitted, said = codes(case, tmp_path)
     assert (explained == 0) is (fitted == 0), said
-    assert ("Kueue has to admit it first" in " ".join(said.rpartition("Job default")[2].split())) is (fitted == 0), said
+    assert ("Kueue has to admit it first" in unwrapped(said.rpartition("Job default")[2])) is (fitted == 0), said
 
 
 def both(folder: Path, cluster: list[JSON], manifest: list[JSON]) -> tuple[int, int, str]:
     """The same of a small cluster."""
     fitted, out, _ = said(folder, cluster, manifest)
-    words = ("explain", "-f", str(folder / "manifest.json"), "--snapshot", str(folder / "cluster.json"))
-    explained, text, _ = ran(*words)
-    return explained, fitted, " ".join(f"{text}\n{out}".split())
+    explained, text, _ = ran("explain", *files(folder))
+    return explained, fitted, unwrapped(f"{text}\n{out}")
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -161,8 +162,7 @@ def test_sharing_needs_a_claim_that_the_quota_allows(tmp_path: Path) -> None:
     cluster = [*node("a", 1), quota(4, 4), template(1)]
     explained, fitted, text = both(tmp_path, cluster, [template(1), deployment(3)])
     assert (explained, fitted) == (1, 1) and "dra share" not in text, text
-    words = ("-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
-    code, out, _ = ran("share", *words)
+    code, out, _ = ran("share", *files(tmp_path))
     assert code == 1 and "4 used, 1 more needed" in out
     # There is room for the claim that all share, and not for one of each pod.
     _, _, text = both(tmp_path, [*node("a", 1), quota(4, 3), template(1)], [template(1), deployment(3)])
@@ -210,11 +210,6 @@ def test_the_volumes_of_a_stateful_set(tmp_path: Path, replicas: int) -> None:
     explained, fitted, text = both(tmp_path, [*node("a", 4), template(1)], [web])
     assert (explained, fitted) == (1, 1), text
     assert text.count("StorageClass fast of PersistentVolumeClaim data-web-0 does not exist") >= 2
-
-
-def bare(name: str, gpus: int) -> JSON:
-    metadata = {"name": name, "namespace": "default"}
-    return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": pod_spec(gpus)}
 
 
 @pytest.mark.parametrize(("held", "expected"), [(2, 1), (1, 0)])
@@ -266,10 +261,9 @@ def test_a_template_that_nobody_can_change_is_no_change_of_the_workload(tmp_path
 def supposing(folder: Path, cluster: list[JSON], manifest: list[JSON], *flags: str) -> tuple[int, str]:
     """What ``explain`` says of a manifest with what its flags suppose."""
     said(folder, cluster, manifest)
-    words = ("explain", "-f", str(folder / "manifest.json"), "--snapshot", str(folder / "cluster.json"))
-    code, text, errors = ran(*words, *flags)
+    code, text, errors = ran("explain", *files(folder), *flags)
     assert code != 2, errors
-    return code, " ".join(text.split())
+    return code, unwrapped(text)
 
 
 @pytest.mark.parametrize(("count", "expected"), [(2, 1), (1, 0)])
@@ -355,9 +349,8 @@ def test_the_name_of_a_workload_keeps_its_counts(tmp_path: Path, name: str) -> N
 
 def test_a_pod_that_only_stands_for_others_is_none(tmp_path: Path) -> None:
     said(tmp_path, node("n", 2), [template(1), deployment(1)])
-    words = ("-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
-    code, _, errors = ran("explain", "pod/web", *words)
-    assert code == 2 and "Pod web does not exist in namespace default; write deployment/web" in " ".join(errors.split())
+    code, _, errors = ran("explain", "pod/web", *files(tmp_path))
+    assert code == 2 and "Pod web does not exist in namespace default; write deployment/web" in unwrapped(errors)
 
 
 @pytest.mark.parametrize("verb", ["explain", "fit"])
@@ -370,7 +363,7 @@ def test_an_object_that_kubernetes_does_not_have(tmp_path: Path, verb: str) -> N
         words = ("-f", str(tmp_path / "wrong.json"), "--snapshot", str(tmp_path / "cluster.json"))
         code, _, errors = ran(verb, *words)
         assert code == 2, errors
-        assert f"is not an object of Kubernetes; did you mean {meant}?" in " ".join(errors.split())
+        assert f"is not an object of Kubernetes; did you mean {meant}?" in unwrapped(errors)
 
 
 def test_an_object_of_an_unknown_kind_is_said_to_be_left_out(tmp_path: Path) -> None:
@@ -381,9 +374,8 @@ def test_an_object_of_an_unknown_kind_is_said_to_be_left_out(tmp_path: Path) -> 
 
 def test_what_the_manifest_has_in_place_of_a_name_that_it_has_not(tmp_path: Path) -> None:
     said(tmp_path, node("n", 2), [template(1), deployment(1), {**deployment(1, "api"), "kind": "StatefulSet"}])
-    words = ("-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
-    code, _, errors = ran("explain", "deployment/trainer", *words)
-    assert code == 2 and "the manifest has deployment/web, statefulset/api" in " ".join(errors.split()), errors
+    code, _, errors = ran("explain", "deployment/trainer", *files(tmp_path))
+    assert code == 2 and "the manifest has deployment/web, statefulset/api" in unwrapped(errors), errors
 
 
 def test_devices_match_where_the_pod_may_not_run_as_well(tmp_path: Path) -> None:

@@ -8,7 +8,19 @@ from typing import Any
 import pytest
 
 from kubectl_dra.allocation.attempt import Cycle
-from tests.fit.worlds import HOST, claim, deployment, fitted, item, node, pod_spec, running, said, template
+from tests.fit.worlds import (
+    HOST,
+    deployment,
+    fitted,
+    item,
+    node,
+    pod_spec,
+    running,
+    said,
+    template,
+    waiting,
+    wanting,
+)
 
 JSON = dict[str, Any]
 SERVICE: JSON = {"kind": "Service", "apiVersion": "v1", "metadata": {"name": "kubernetes", "namespace": "default"}}
@@ -58,10 +70,7 @@ def test_who_waits_already_may_leave_too_little(
     tmp_path: Path, gpus: int, replicas: int, expected: tuple[int, int]
 ) -> None:
     """A pod that waits for two devices, for which there is room now, comes before those that do not exist yet."""
-    (waits,) = running("other", "")
-    waits["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "other"}]
-    waits["status"] = {"phase": "Pending"}
-    cluster = [*node("a", gpus), waits, claim("other", 2), template()]
+    cluster = [*node("a", gpus), *waiting("other", 2), template()]
     code, report = fitted(tmp_path, cluster, [deployment(replicas)])
     (found,) = report["items"]
     assert (code, found["podCounts"]["fewest"]) == expected
@@ -79,8 +88,7 @@ def test_the_first_of_a_tie_is_taken(tmp_path: Path) -> None:
 
 def test_scores_that_are_not_all_known(tmp_path: Path) -> None:
     """No Service was read; the emptier node is better by all other scores."""
-    busy = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "6"}}}]
-    cluster = [*node("a", 1), *running("other", "a", containers=busy), *node("b", 1)]
+    cluster = [*node("a", 1), *running("other", "a", containers=wanting("6")), *node("b", 1)]
     found = item(tmp_path, cluster, [template(), deployment(1, cpu="1")])
     assert [(placed["node"], placed["choice"]) for placed in found["placements"]] == [("b", "open")]
 

@@ -7,8 +7,26 @@ from typing import Any
 
 import pytest
 
-from tests.fit.worlds import claim, deployment, fitted, held, item, node, pod_spec, published, running, said, template
-from tests.ran import ran
+from tests.fit.worlds import (
+    bare,
+    claim,
+    deployment,
+    files,
+    fitted,
+    held,
+    item,
+    job,
+    node,
+    published,
+    running,
+    said,
+    tainted,
+    template,
+    told,
+    waiting,
+    wanting,
+)
+from tests.ran import ran, unwrapped
 
 JSON = dict[str, Any]
 
@@ -45,12 +63,11 @@ def test_the_fix_of_the_named_cause_comes_first(tmp_path: Path) -> None:
 
 def test_what_no_room_ends_has_the_fix_of_its_cause(tmp_path: Path) -> None:
     """A node taint that the pods do not tolerate: more room is no fix, and what explain proves is said."""
-    tainted = node("a", 2)
-    tainted[0]["spec"] = {"taints": [{"key": "sku", "value": "gpu", "effect": "NoSchedule"}]}
-    found = item(tmp_path, tainted, [template(), deployment(2)])
+    cluster = tainted("a", 2, value="gpu")
+    found = item(tmp_path, cluster, [template(), deployment(2)])
     assert found["stop"]["fix"]["text"].startswith("Let the pod tolerate it: spec.template.spec.tolerations of Dep")
     assert found["stop"]["fix"]["text"].endswith("with that in the template both replicas fit.")
-    _, out, _ = said(tmp_path, tainted, [template(), deployment(2)])
+    _, out, _ = said(tmp_path, cluster, [template(), deployment(2)])
     assert "  Fix: Let the pod tolerate it" in out
 
 
@@ -60,7 +77,7 @@ def test_of_holders_alike_who_makes_most_room() -> None:
     cluster = examples / "explain" / "shared-capacity-fits" / "cluster.yaml"
     manifest = examples / "fit" / "as-many-as-fit" / "manifest.yaml"
     _, out, _ = ran("fit", "-f", str(manifest), "--max", "--snapshot", str(cluster))
-    assert "7 more replicas fit" in " ".join(out.split())
+    assert "7 more replicas fit" in unwrapped(out)
 
 
 def test_the_pods_of_the_workload_are_not_ended(tmp_path: Path) -> None:
@@ -94,11 +111,10 @@ def test_more_pods_fit_with_a_holder_of_many(tmp_path: Path) -> None:
 def test_several_pods_of_a_node_make_room_together(tmp_path: Path, devices: bool, owned: bool) -> None:
     """Each of them leaves too few CPUs, whether they have devices or not, and whoever makes them anew."""
     owner: JSON | None = {"kind": "ReplicaSet", "name": "busy", "apiVersion": "apps/v1"} if owned else None
-    busy = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "3"}}}]
     others = [
         raw
         for number, name in enumerate(("x", "y"))
-        for raw in running(name, "a", [number] if devices else [], owner, containers=busy)
+        for raw in running(name, "a", [number] if devices else [], owner, containers=wanting("3"))
     ]
     found = item(tmp_path, [*node("a", 4, cpu="8"), *others], [template(), deployment(1, cpu="8")])
     (both,) = changes(found, "release-claims" if devices else "end-pods")
@@ -108,8 +124,7 @@ def test_several_pods_of_a_node_make_room_together(tmp_path: Path, devices: bool
 
 
 def test_pods_without_claims_make_room_too(tmp_path: Path) -> None:
-    busy = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "6"}}}]
-    cluster = [*node("a", 2, cpu="8"), *running("busy", "a", containers=busy)]
+    cluster = [*node("a", 2, cpu="8"), *running("busy", "a", containers=wanting("6"))]
     found = item(tmp_path, cluster, [template(), deployment(2, cpu="3")])
     (change,) = changes(found, "end-pods")
     assert change["pods"] == [{"namespace": "default", "name": "busy", "priority": 0}]
@@ -127,8 +142,7 @@ def test_one_more_node_of_the_best_kind(tmp_path: Path) -> None:
 
 def test_a_new_node_has_the_pods_of_daemon_sets(tmp_path: Path) -> None:
     owner = {"kind": "DaemonSet", "name": "agent", "apiVersion": "apps/v1"}
-    busy = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "6"}}}]
-    cluster = [*node("a", 2, cpu="8"), *running("agent-1", "a", owner=owner, containers=busy)]
+    cluster = [*node("a", 2, cpu="8"), *running("agent-1", "a", owner=owner, containers=wanting("6"))]
     found = item(tmp_path, cluster, [template(), deployment(3, cpu="2")])
     assert found["podCounts"]["fit"] == 1
     (change,) = changes(found, "add-node")
@@ -167,28 +181,22 @@ def test_with_max_the_next_replicas_are_tried(tmp_path: Path) -> None:
 )
 def test_who_waits_may_take_the_room_first(gpus: int, priority: int, takes: bool, tmp_path: Path) -> None:
     """A pod that waits takes what a change frees: that is said at the change, where an attempt shows it; not else."""
-    (waits,) = running("other", "")
-    waits["spec"] |= {"resourceClaims": [{"name": "gpu", "resourceClaimName": "other"}], "priority": priority}
-    waits["status"] = {"phase": "Pending"}
-    cluster = [*node("a", 1), held("free", "a", [0]), waits, claim("other", gpus), template()]
+    cluster = [*node("a", 1), held("free", "a", [0]), *waiting("other", gpus, priority=priority), template()]
     found = item(tmp_path, cluster, [deployment(1)])
     (freed,) = changes(found, "release-claims")
     assert freed.get("rivals") == ([{"namespace": "default", "name": "other"}] if takes else None)
     (added,) = changes(found, "add-node")
     assert ("rivals" in added) == takes
-    text = " ".join(said(tmp_path, cluster, [deployment(1)], "--full")[1].split())
+    text = unwrapped(said(tmp_path, cluster, [deployment(1)], "--full")[1])
     assert ("then it fits; another pod that waits may take it first: default/other" in text) == takes
     assert "may be placed first" not in text
 
 
 def test_who_waits_and_fits_may_be_placed_first(tmp_path: Path) -> None:
     """Where there is room for a pod that waits, the note counts it; where it fits nowhere, nothing is said."""
-    (waits,) = running("other", "")
-    waits["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "other"}]
-    waits["status"] = {"phase": "Pending"}
     for gpus in (1, 9):
-        cluster = [*node("a", 1), waits, claim("other", gpus), template()]
-        text = " ".join(said(tmp_path, cluster, [deployment(1)])[1].split())
+        cluster = [*node("a", 1), *waiting("other", gpus), template()]
+        text = unwrapped(said(tmp_path, cluster, [deployment(1)])[1])
         assert ("1 other pod that waits for devices may be placed first" in text) == (gpus == 1)
 
 
@@ -215,19 +223,15 @@ def test_what_makes_room_for_one_workload_is_placed_with_all(tmp_path: Path) -> 
 
 
 def test_a_bare_pod_beside_a_workload_is_explained_by_itself(tmp_path: Path) -> None:
-    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "train", "namespace": "default"}}
-    said(tmp_path, [*node("a", 2), template(), template(3)], [deployment(1), {**pod, "spec": pod_spec(3)}])
-    words = ("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
-    code, out, _ = ran(*words, "--full")
+    said(tmp_path, [*node("a", 2), template(), template(3)], [deployment(1), bare("train", 3)])
+    code, out, _ = ran("explain", *files(tmp_path), "--full")
     assert code == 1
-    assert "this pod is looked at by itself" in " ".join(out.partition("Pod default/train")[2].split())
+    assert "this pod is looked at by itself" in unwrapped(out.partition("Pod default/train")[2])
 
 
 def test_only_what_was_proved_is_called_a_fix(tmp_path: Path) -> None:
     """The node of the control plane has no devices, so that to tolerate its taint helps nobody."""
-    control = node("cp", 0)
-    control[0]["spec"] = {"taints": [{"key": "control", "effect": "NoSchedule"}]}
-    cluster = [*control, *node("a", 2, cpu="2"), template(4)]
+    cluster = [*tainted("cp", key="control"), *node("a", 2, cpu="2"), template(4)]
     _, out, _ = said(tmp_path, cluster, [deployment(2, gpus=4, cpu="9")])
     assert "too-few-on-one-node: " in out and "Fix:" not in out
 
@@ -239,24 +243,20 @@ def test_why_a_pod_cannot_run_where_its_claim_is(tmp_path: Path) -> None:
     pod["resourceClaims"].append({"name": "one", "resourceClaimName": "one"})
     cluster = [*node("a", 3), *node("b", 3), template(1)]
     _, out, _ = said(tmp_path, cluster, [web, claim("one")])
-    assert "where the pod cannot run: its claim default/web-2-gpu does not fit there" in " ".join(out.split())
+    assert "where the pod cannot run: its claim default/web-2-gpu does not fit there" in unwrapped(out)
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "Job", "LeaderWorkerSet"])
 def test_that_the_workload_itself_holds_the_devices_is_said(tmp_path: Path, kind: str) -> None:
     web = deployment(3)
     if kind == "Job":
-        web = {**web, "kind": kind, "apiVersion": "batch/v1"}
-        web["spec"] = {"parallelism": 3, "template": web["spec"]["template"]}
+        web = job(3)
     if kind == "LeaderWorkerSet":
         web = {**web, "kind": kind, "apiVersion": "leaderworkerset.x-k8s.io/v1"}
         web["spec"] = {"replicas": 3, "leaderWorkerTemplate": {"size": 1, "workerTemplate": web["spec"]["template"]}}
     _, out, _ = said(tmp_path, [*node("a", 2), template(1)], [web])
-    assert f'both devices that match request "gpu" are held by other pods of {kind} web' in " ".join(out.split())
-    tainted = node("b", 1)
-    tainted[0]["spec"] = {"taints": [{"key": "x", "effect": "NoSchedule"}]}
-    _, out, _ = said(tmp_path, [*node("a", 2), *tainted, template(1)], [web])
-    text = " ".join(out.split())
+    assert f'both devices that match request "gpu" are held by other pods of {kind} web' in unwrapped(out)
+    text = told(tmp_path, [*node("a", 2), *tainted("b", 1), template(1)], [web])
     assert "devices-held: where it can, both devices" in text and "further cause" not in text
 
 
@@ -269,6 +269,5 @@ def test_a_node_is_not_proposed_for_devices_of_no_node(tmp_path: Path) -> None:
 def test_the_same_reasons_are_not_said_twice(tmp_path: Path) -> None:
     web = deployment(3)
     web["spec"]["template"]["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 80}]
-    _, out, _ = said(tmp_path, [*node("a", 4), *node("b", 4), template(1)], [web])
-    text = " ".join(out.split())
+    text = told(tmp_path, [*node("a", 4), *node("b", 4), template(1)], [web])
     assert text.count("host port taken: 80/TCP by default/web-0") == 1 and "further cause" not in text

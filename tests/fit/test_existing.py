@@ -14,12 +14,14 @@ from tests.explain.authored import authored
 from tests.fit.worlds import (
     JSON,
     REPLICA_SET,
+    bare,
     claim,
     deployment,
     existing,
     fitted,
     held,
     item,
+    job,
     made_claim,
     node,
     pod_spec,
@@ -29,6 +31,7 @@ from tests.fit.worlds import (
     said,
     template,
 )
+from tests.ran import unwrapped
 
 
 def pods_that_fit(found: JSON) -> tuple[int, int]:
@@ -188,9 +191,7 @@ def test_no_pod_of_the_workload_is_ended_to_make_room(
 def test_that_only_its_own_pods_are_in_the_way_is_said(tmp_path: Path) -> None:
     shared = [entry for entry in two_run_and_one_waits(REPLICAS) if entry["kind"] != "ResourceSlice"]
     _, out, _ = said(tmp_path, [*shared, published("a", 2, allNodes=True)], [deployment(3)])
-    assert "The one change that was tried does not make room by itself (its own pods are left out" in " ".join(
-        out.split()
-    )
+    assert "The one change that was tried does not make room by itself (its own pods are left out" in unwrapped(out)
 
 
 def test_no_room_is_looked_for_where_a_template_is_missing(tmp_path: Path) -> None:
@@ -220,20 +221,14 @@ def test_where_an_object_is_missing_no_change_is_said_to_make_no_room(tmp_path: 
 def test_the_sorts_of_changes_that_were_tried_are_named(tmp_path: Path) -> None:
     shared = [entry for entry in two_run_and_one_waits(REPLICAS) if entry["kind"] != "ResourceSlice"]
     _, out, _ = said(tmp_path, [*shared, published("a", 2, allNodes=True)], [deployment(3)])
-    assert ": one more node like those there are." in " ".join(out.split())
-
-
-def job(pods: int, name: str = "web") -> JSON:
-    template = {"spec": {**pod_spec(1), "restartPolicy": "Never"}}
-    spec = {"parallelism": pods, "completions": pods, "template": template}
-    return {"kind": "Job", "apiVersion": "batch/v1", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+    assert ": one more node like those there are." in unwrapped(out)
 
 
 def names_of(found: JSON) -> list[str]:
     return [placed_pod["pod"]["name"] for placed_pod in found["placements"]]
 
 
-@pytest.mark.parametrize("workload", [deployment(3), job(3)], ids=["Deployment", "Job"])
+@pytest.mark.parametrize("workload", [deployment(3), job(3, 3)], ids=["Deployment", "Job"])
 def test_a_pod_that_is_made_takes_the_place_of_no_other(tmp_path: Path, workload: JSON) -> None:
     """Others run as web-1 and as web: the devices of both are theirs."""
     cluster = [*node("a", 4), template(), *running("web-1", "a", [0, 1]), *running("web", "a", [2])]
@@ -245,10 +240,7 @@ def test_a_pod_that_is_made_takes_the_place_of_no_other(tmp_path: Path, workload
 
 
 def test_pods_of_two_workloads_have_two_names(tmp_path: Path) -> None:
-    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "web-1", "namespace": "default"}}
-    _, report = fitted(
-        tmp_path, [*node("a", 3), template()], [deployment(2), {**pod, "spec": pod_spec(2)}, template(2)]
-    )
+    _, report = fitted(tmp_path, [*node("a", 3), template()], [deployment(2), bare("web-1", 2), template(2)])
     of_deployment, of_pod = report["items"]
     assert (names_of(of_deployment), of_pod["verdict"]) == (["web-0", "web-new-1"], "cannot-be-scheduled")
 

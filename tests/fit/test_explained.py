@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.fit.test_existing import after_applying
-from tests.fit.worlds import CLASS, JSON, deployment, fitted, node, pod_spec, running, said, template
-from tests.ran import ran
+from tests.fit.worlds import CLASS, JSON, bare, deployment, files, fitted, node, running, said, template
+from tests.ran import ran, unwrapped
 
 UNDETERMINED = 3
 FIT = Path(__file__).parents[2] / "examples" / "fit"
@@ -50,7 +50,7 @@ def agree(manifest: Path, snapshot: Path, *flags: str) -> None:
     assert first[0] == code
     for one in counted.values():
         start = one["answer"].removesuffix(".")
-        assert start in " ".join(first[1].split())
+        assert start in unwrapped(first[1])
 
 
 @pytest.mark.parametrize("folder", ["deployment-in-part", "groups-of-pods"])
@@ -105,7 +105,7 @@ def test_the_answer_if_nothing_unread_changes_the_pods(
     one = "it" if flags == ("--replicas", "1") else "them"
     condition = f"if there is no LimitRange in namespace default that changes {one} (not in what was read)."
     assert found == code
-    assert " ".join(out.split()).startswith(f"{counted} {condition}")
+    assert unwrapped(out).startswith(f"{counted} {condition}")
     assert out.splitlines()[-1].startswith("Next: kubectl dra fit ") and out.endswith(" --complete\n")
     _, report = fitted(tmp_path, cluster, manifest, *flags, unseen=["LimitRange"])
     assert report["items"][0]["verdict"] == "undetermined" and report["items"][0]["undetermined"]
@@ -115,9 +115,8 @@ def test_the_answer_if_nothing_unread_changes_the_pods(
 
 def test_the_same_condition_where_it_is_explained(tmp_path: Path) -> None:
     said(tmp_path, node("n1", 4), [template(1), deployment(3)], unseen=["LimitRange"])
-    words = ("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
-    code, out = quiet(*words, "--kubernetes-version", "1.36")
-    text = " ".join(out.split())
+    code, out = quiet("explain", *files(tmp_path), "--kubernetes-version", "1.36")
+    text = unwrapped(out)
     assert code == UNDETERMINED
     assert text.startswith(
         "3 of 3 replicas of Deployment default/web fit if there is no LimitRange in namespace default"
@@ -143,7 +142,7 @@ def test_the_full_page_of_a_pod_that_does_not_fit_is_named(tmp_path: Path) -> No
     web = deployment(3)
     web["spec"]["template"]["spec"]["nodeSelector"] = {"example.com/kind": "other"}
     said(tmp_path, node("a", 4), [template(1), web])
-    words = ("-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    words = files(tmp_path)
     code, out = quiet("explain", *words)
     assert code == 1
     (full,) = [line for line in out.splitlines() if line.startswith("Full report")]
@@ -160,13 +159,13 @@ def test_pods_that_keep_apart_are_named_before_who_holds_other_devices(tmp_path:
     web["spec"]["template"]["spec"]["affinity"] = rule
     cluster = [*node("a", 2), *node("b", 2), *node("c", 1), *running("other", "c", [0])]
     code, out, _ = said(tmp_path, cluster, [template(1), web])
-    text = " ".join(out.split())
+    text = unwrapped(out)
     assert code == 1 and "2 of 3 replicas" in text
     first = 'no-devices-on-eligible-nodes: 2 free devices for request "gpu" are on nodes where the pod cannot run'
     assert text.index(first) < text.index("devices-held: ")
     assert "Fix: Add a node, run fewer such pods, or correct the anti-affinity. " in text
-    code, out = quiet("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
-    text = " ".join(out.split())
+    code, out = quiet("explain", *files(tmp_path))
+    text = unwrapped(out)
     assert code == 1 and "cannot be scheduled: 2 free devices" in text
 
 
@@ -181,10 +180,8 @@ def test_a_fix_says_how_many_replicas_fit_with_it(tmp_path: Path) -> None:
     ]
     manifest = [template(1), deployment(4)]
     said(tmp_path, cluster, manifest)
-    _, text = quiet(
-        *("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"), "--full")
-    )
-    told = " ".join(text.split())
+    _, text = quiet(*("explain", *files(tmp_path), "--full"))
+    told = unwrapped(text)
     assert told.startswith("1 of 4 replicas of Deployment default/web fits.")
     assert (
         "End pod default/three" in told
@@ -196,21 +193,19 @@ def test_a_fix_says_how_many_replicas_fit_with_it(tmp_path: Path) -> None:
 
 def test_a_workload_of_the_manifest_by_its_name(tmp_path: Path) -> None:
     said(tmp_path, node("a", 4), [template(1), deployment(2)])
-    asked = ("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    asked = ("explain", *files(tmp_path))
     code, out, errors = ran(*asked, "deployment/web")
-    assert code == 0 and "A pod of Deployment default/web can be scheduled" in " ".join(out.split())
+    assert code == 0 and "A pod of Deployment default/web can be scheduled" in unwrapped(out)
     assert "Deployment web has no pod" in errors
     code, out, errors = ran(*asked, "deployment/webb")
-    assert code == 2 and "the manifest has deployment/web" in " ".join(errors.split())
+    assert code == 2 and "the manifest has deployment/web" in unwrapped(errors)
 
 
 def test_what_if_beside_a_pod_without_its_template(tmp_path: Path) -> None:
     """It has no request that could be changed; the other one is told what would come of it."""
-    lone = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "lone", "namespace": "default"}}
-    said(tmp_path, node("a", 4), [template(1), deployment(1), {**lone, "spec": pod_spec(9)}])
-    asked = ("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
-    code, told = quiet(*asked, "--what-if", "count=4")
-    text = " ".join(told.split())
+    said(tmp_path, node("a", 4), [template(1), deployment(1), bare("lone", 9)])
+    code, told = quiet("explain", *files(tmp_path), "--what-if", "count=4")
+    text = unwrapped(told)
     assert code == 1
     assert "Pod default/lone cannot be scheduled: ResourceClaimTemplate default/gpu-9 does not exist" in text
     assert "A pod of Deployment default/web could be scheduled with this change" in text
@@ -221,5 +216,5 @@ def test_what_the_server_refuses_is_not_placed_again(tmp_path: Path) -> None:
     web = deployment(2)
     web["spec"]["selector"] = {"matchLabels": {"app": "other"}}
     said(tmp_path, node("a", 4), [template(1), web])
-    _, told = quiet("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
-    assert "do not match the selector" in " ".join(told.split()) and "dra fit" not in told
+    _, told = quiet("explain", *files(tmp_path))
+    assert "do not match the selector" in unwrapped(told) and "dra fit" not in told

@@ -9,14 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.fit.worlds import deployment, fitted, node, pod_spec, said, template
+from tests.fit.worlds import deployment, fitted, job, node, said, template
 
 MANY = 2**31 - 1
-
-
-def job(parallelism: int) -> dict[str, Any]:
-    spec = {"parallelism": parallelism, "template": {"spec": pod_spec(1)}}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec}
 
 
 def job_set(jobs: int, pods: int) -> dict[str, Any]:

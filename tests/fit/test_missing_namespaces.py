@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.fit.worlds import JSON, deployment, fitted, node, said, template
+from tests.fit.worlds import JSON, deployment, files, fitted, node, said, template
 from tests.ran import ran
 
 EXPLAIN = Draft202012Validator(json.loads((Path(__file__).parents[2] / "schemas" / "explain.json").read_text()))
@@ -50,7 +50,7 @@ def test_new_nodes_are_counted_with_the_namespace(tmp_path: Path) -> None:
 def test_explain_counts_what_fits_once_the_namespace_exists(replicas: int, counted: str, tmp_path: Path) -> None:
     """As fit does; the pod that is not created is one of the items."""
     said(tmp_path, CLUSTER, [_in_ml(deployment(replicas)), _in_ml(template())])
-    words = ("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    words = ("explain", *files(tmp_path))
     code, out, _ = ran(*words, "--kubernetes-version", "1.36")
     lines = out.splitlines()
     assert code == 1 and lines[0] == "Namespace ml does not exist, so no pod in it is created. With it:"

@@ -6,25 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.fit.worlds import JSON, deployment, fitted, node, pod_spec, running, said, template
+from tests.fit.worlds import JSON, bare, deployment, files, fitted, job, node, running, said, template
 from tests.ran import ran
 
 CLUSTER = [*node("a", 4), *running("web", "a")]
 
 
-def _job(name: str) -> JSON:
-    spec = {"template": {"spec": pod_spec(restartPolicy="Never")}}
-    return {"kind": "Job", "apiVersion": "batch/v1", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
-
-
 def _pod(name: str, entry: str = "gpu") -> JSON:
-    spec = pod_spec()
+    pod = bare(name)
+    spec = pod["spec"]
     spec["resourceClaims"][0]["name"] = spec["containers"][0]["resources"]["claims"][0]["name"] = entry
-    return {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+    return pod
 
 
 def test_workloads_of_one_name_are_each_placed(tmp_path: Path) -> None:
-    code, report = fitted(tmp_path, CLUSTER, [template(), deployment(1), _job("web"), _pod("web-new")])
+    code, report = fitted(tmp_path, CLUSTER, [template(), deployment(1), job(1), _pod("web-new")])
     assert code == 0
     assert [item["workload"]["kind"] for item in report["items"]] == ["Deployment", "Job", "Pod"]
     names = [placed["pod"]["name"] for item in report["items"] for placed in item["placements"]]
@@ -46,8 +42,7 @@ def test_a_workload_that_is_there_twice_is_counted_once(tmp_path: Path) -> None:
 def test_a_workload_with_two_numbers_of_replicas_is_a_mistake(tmp_path: Path) -> None:
     code, _, errors = said(tmp_path, CLUSTER, [template(), deployment(3), deployment(2)])
     assert code == 2 and "two different objects are called Deployment default/web: " in errors
-    words = ("-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
-    code, _, errors = ran("explain", *words)
+    code, _, errors = ran("explain", *files(tmp_path))
     assert code == 2 and "two different objects are called Deployment default/web: " in errors
 
 

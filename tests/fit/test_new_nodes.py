@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.fit.test_workloads import gang
-from tests.fit.worlds import claim, deployment, fitted, node, running, said, template
-from tests.ran import ran
+from tests.fit.worlds import bare, claim, deployment, fitted, node, running, said, template, waiting
+from tests.ran import ran, unwrapped
 
 JSON = dict[str, Any]
 WITH = "--with-node"
@@ -401,7 +401,7 @@ def test_why_a_new_node_does_not_help_is_said(tmp_path: Path, count: str) -> Non
     words = ("fit", "-f", str(file), "--snapshot", AMPERES, "--with-node", HOPPER + count)
     code, out, _ = ran(*words)
     why = 'A new node takes none of the pods: request "gpu" wants architecture Ampere; all 8 devices have Hopper.'
-    assert code == 1 and why in " ".join(out.split())
+    assert code == 1 and why in unwrapped(out)
     _, explained, _ = ran(*words, "--explain")
     assert "refused: architecture is Hopper on 8" in explained and "1 node rejected (new-node)" in explained
     helped = HOPPER.replace("Hopper", "Ampere") + count
@@ -410,9 +410,7 @@ def test_why_a_new_node_does_not_help_is_said(tmp_path: Path, count: str) -> Non
 
 
 def test_a_pod_is_said_once_not_to_fit(tmp_path: Path) -> None:
-    web = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "web", "namespace": "default"}}
-    pod = {**web, "spec": deployment(1, gpus=2)["spec"]["template"]["spec"]}
-    manifest = [pod, template(2)]
+    manifest = [bare("web", 2), template(2)]
     _, out, _ = said(tmp_path, node("a", 1), manifest)
     assert out.startswith("Pod default/web does not fit.\n\nWhy\n  ") and out.count("default/web does not fit") == 1
     _, out, _ = said(
@@ -434,9 +432,7 @@ def test_a_command_beside_a_note_asks_the_same_cluster(tmp_path: Path) -> None:
 
 
 def test_others_that_wait_may_take_new_nodes_first(tmp_path: Path) -> None:
-    (other,) = running("other", "", resourceClaims=[{"name": "gpu", "resourceClaimName": "other"}])
-    other["status"] = {"phase": "Pending"}
-    cluster = [*node("gpu", 1), other, claim("other")]
+    cluster = [*node("gpu", 1), *waiting("other")]
     code, report = fitted(tmp_path, cluster, [template(), deployment(2)], "--with-node", "like=gpu")
     found = report["newNodes"]
     assert (code, found["number"]) == (0, 1)
@@ -487,7 +483,7 @@ def test_supposed_nodes_are_not_counted_as_existing(tmp_path: Path) -> None:
     """And one more of them is a change that is enough."""
     manifest, _ = hoppers(tmp_path)
     code, out, _ = ran("fit", "-f", manifest, "--snapshot", FROM_ZERO, "--with-node", "p5.48xlarge,count=2")
-    assert code == 1 and "Add one more node like new-node: 1 more replica fits, and so all 3" in " ".join(out.split())
+    assert code == 1 and "Add one more node like new-node: 1 more replica fits, and so all 3" in unwrapped(out)
     assert "No single change" not in out
 
 
@@ -553,8 +549,7 @@ def test_the_file_that_the_page_shows_is_a_node(tmp_path: Path) -> None:
 @pytest.mark.parametrize("unseen", ["Pod", "ResourceSlice", "ResourceClaim"])
 def test_no_number_of_nodes_rests_on_what_was_not_read(tmp_path: Path, unseen: str) -> None:
     cluster = [each for each in node("n1", 2) if each["kind"] != unseen]
-    asked = (tmp_path, cluster, [template(), deployment(3)], "--with-node", "n1")
-    code, out, errors = said(*asked, unseen=(unseen,))
+    code, out, errors = said(tmp_path, cluster, [template(), deployment(3)], "--with-node", "n1", unseen=(unseen,))
     assert code in (2, 3) and "new node (n1)" not in (out + errors).lower(), out
     assert "New nodes" not in out, out
 
@@ -564,6 +559,6 @@ def test_no_number_of_nodes_rests_on_what_was_not_read(tmp_path: Path, unseen: s
 def test_a_misspelt_word_of_the_flag_is_corrected(tmp_path: Path, first: str, typed: str, meant: str) -> None:
     words = f"{first},{typed}"
     code, _, errors = said(tmp_path, node("gpu", 1), [template(), deployment(1)], "--with-node", words)
-    told = " ".join(errors.split())
+    told = unwrapped(errors)
     assert code == 2 and f"(did you mean {meant.partition('=')[0]}?)" in told
     assert f"--with-node {first},{meant} " in told

@@ -12,8 +12,8 @@ import yaml
 from kubectl_dra.fit.result import NodesNeeded
 from kubectl_dra.report.new_nodes_words import needed
 from tests.fit import worlds
-from tests.fit.worlds import DRIVER, JSON, SCHEMA, deployment, item, node, template
-from tests.ran import ran
+from tests.fit.worlds import DRIVER, JSON, SCHEMA, deployment, files, item, node, template
+from tests.ran import ran, unwrapped
 
 READY: Final = [{"type": "Ready", "status": "True"}]
 EVENT: Final[JSON] = {
@@ -72,7 +72,7 @@ def test_placed_and_told(what: str, tmp_path: Path) -> None:
     assert (found["verdict"], found["podCounts"]["fit"], found["podCounts"]["starting"]) == ("does-not-start", 4, 2)
     assert found["notStarting"] == [{"node": "b", "driver": DRIVER, "state": state, "text": why, "podCount": on}]
     assert found["answer"] == f"2 of 4 replicas of Deployment default/web start: the other 2 go to b, where {why}."
-    flags = ("--snapshot", str(tmp_path / "cluster.json"), "-f", str(tmp_path / "manifest.json"))
+    flags = files(tmp_path)
     code, out, _ = ran("explain", *flags, "-o", "json")
     explained = json.loads(out)
     assert code == 1
@@ -95,22 +95,21 @@ def test_healthy_nodes_first(tmp_path: Path) -> None:
     assert (found["verdict"], found["podCounts"]["starting"]) == ("undetermined", 2)
     assert [each["node"] for each in found["mayNotStart"]] == ["b"]
     assert found["undetermined"] == [f"the scheduler may as well take b, where {why}"]
-    flags = ("--snapshot", str(tmp_path / "cluster.json"), "-f", str(tmp_path / "manifest.json"))
+    flags = files(tmp_path)
     assert ran("fit", *flags)[0] == ran("explain", *flags)[0] == 3
 
 
 def test_as_many_as_fit_have_to_start(tmp_path: Path) -> None:
     """Of as many as fit two go to the broken node: the answer counts them, and neither verdict nor code is a yes."""
     found = item(tmp_path, _cluster("crashing"), [deployment(1), template(1)], "--max")
-    flags = ("--snapshot", str(tmp_path / "cluster.json"), "-f", str(tmp_path / "manifest.json"), "--max")
-    code, out, _ = ran("fit", *flags)
+    code, out, _ = ran("fit", *files(tmp_path), "--max")
     assert (code, found["verdict"], found["replicaCounts"]["fit"], found["podCounts"]["starting"]) == (
         *(1, "does-not-start"),
         *(5, 2),
     )
     said = "At most 5 replicas of Deployment default/web fit, but 3 of them go to b, where they do not start: driver"
     assert found["answer"].startswith(said)
-    assert " ".join(out.split()).startswith(said)
+    assert unwrapped(out).startswith(said)
 
 
 def test_no_other_node(tmp_path: Path) -> None:
@@ -119,7 +118,7 @@ def test_no_other_node(tmp_path: Path) -> None:
     assert (found["verdict"], found["podCounts"]["starting"]) == ("does-not-start", 0)
     why = f"driver {DRIVER} crashes there"
     assert found["answer"] == f"Deployment default/web does not start: it goes to b, where {why}."
-    flags = ("--snapshot", str(tmp_path / "cluster.json"), "-f", str(tmp_path / "manifest.json"))
+    flags = files(tmp_path)
     code, out, _ = ran("explain", *flags, "-o", "json")
     explained = json.loads(out)
     assert (code, explained["verdict"]) == (1, "does-not-start")
@@ -151,7 +150,7 @@ def test_what_was_not_read_is_said(tmp_path: Path) -> None:
     worlds.write_cluster(tmp_path / "cluster.json", cluster, unseen=("Service",))
     items = [deployment(2), template(1)]
     (tmp_path / "manifest.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
-    flags = ("--snapshot", str(tmp_path / "cluster.json"), "-f", str(tmp_path / "manifest.json"), "-o", "json")
+    flags = (*files(tmp_path), "-o", "json")
     _, out, _ = ran("fit", *flags)
     assert [note for note in json.loads(out)["notes"] if "Services, which were not read" in note]
     _, out, _ = ran("explain", *flags)
@@ -295,8 +294,7 @@ def test_the_sample_of_a_new_node_works(tmp_path: Path) -> None:
     whole = [deployment(1, gpus=4), template(4)]
     worlds.write_cluster(tmp_path / "cluster.json", [*objects, *node("d", 4), *worlds.running("r", "d", [0, 1, 2, 3])])
     (tmp_path / "manifest.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": whole}))
-    flags = ("--snapshot", str(tmp_path / "cluster.json"), "-f", str(tmp_path / "manifest.json"))
-    _, out, _ = ran("explain", *flags, "-o", "json")
+    _, out, _ = ran("explain", *files(tmp_path), "-o", "json")
     fixes = json.loads(out)["fixes"]
     assert "b" not in [fix["proof"].get("newNodeLike") for fix in fixes]
 
@@ -306,7 +304,7 @@ def test_a_fix_says_where_it_fits(tmp_path: Path) -> None:
     worlds.write_cluster(tmp_path / "cluster.json", _cluster("not-registered"))
     items = [deployment(1, gpus=4), template(4)]
     (tmp_path / "manifest.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
-    flags = ("--snapshot", str(tmp_path / "cluster.json"), "-f", str(tmp_path / "manifest.json"))
+    flags = files(tmp_path)
     _, out, _ = ran("explain", *flags, "-o", "json")
     explained = json.loads(out)
     causes = explained["causes"]
@@ -316,7 +314,7 @@ def test_a_fix_says_where_it_fits(tmp_path: Path) -> None:
     assert not proof["moreNodesMayFit"]
     assert [each["node"] for each in proof["notStarting"]] == ["b"]
     _, text, _ = ran("explain", *flags, "--full")
-    assert "it fits on 2 nodes (a, b)" in " ".join(text.split())
+    assert "it fits on 2 nodes (a, b)" in unwrapped(text)
 
 
 def test_new_nodes_are_counted_by_pods_that_start() -> None:

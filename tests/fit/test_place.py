@@ -25,6 +25,7 @@ from tests.fit.worlds import (
     running,
     said,
     template,
+    wanting,
 )
 
 
@@ -145,8 +146,7 @@ def test_devices_of_several_nodes_run_out_for_all(tmp_path: Path) -> None:
 
 def test_pods_of_lower_priority_are_evicted(tmp_path: Path) -> None:
     high = {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": "high"}, "value": 1000}
-    busy = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "6"}}}]
-    cluster = [high, *node("a", cpu="8"), *running("low", "a", containers=busy)]
+    cluster = [high, *node("a", cpu="8"), *running("low", "a", containers=wanting("6"))]
     manifest = deployment(2, gpus=0, cpu="4", priorityClassName="high")
     found = item(tmp_path, cluster, [manifest])
     assert found["podCounts"]["fit"] == 2

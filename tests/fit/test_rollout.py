@@ -14,6 +14,7 @@ from tests.fit.worlds import (
     claim,
     deployment,
     existing,
+    files,
     fitted,
     item,
     made_claim,
@@ -22,7 +23,7 @@ from tests.fit.worlds import (
     said,
     template,
 )
-from tests.ran import ran
+from tests.ran import ran, unwrapped
 
 NAMES = tuple(f"{REPLICA_SET['name']}-{letter}" for letter in "xy")
 STATEFUL: JSON = {"kind": "StatefulSet", "name": "web", "uid": "o", "apiVersion": "apps/v1"}
@@ -101,7 +102,7 @@ def test_sharing_is_no_way_out_of_a_rollout_that_stops(tmp_path: Path, unavailab
 
 def test_a_rollout_that_stops_goes_on_with_another_strategy(tmp_path: Path) -> None:
     code, out, _ = said(tmp_path, world(2), [changed()])
-    text = " ".join(out.split())
+    text = unwrapped(out)
     assert code == 1
     assert "fits; the rollout stops, and 2 pods of the former template run on." in text
     fix = "Fix: Set spec.strategy.rollingUpdate.maxUnavailable to 1, so that 1 pod of the former template ends first"
@@ -122,7 +123,7 @@ def test_a_template_that_fits_nowhere_is_no_replica_that_runs(tmp_path: Path, ki
     web = {**changed(gpus=9), "kind": kind}
     code, report = fitted(tmp_path, cluster, [web])
     assert (code, report["items"][0]["podCounts"]["fit"]) == (1, 0)
-    code, out, _ = ran("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    code, out, _ = ran("explain", *files(tmp_path))
     assert code == 1 and "rollout stops" in out
 
 
@@ -194,7 +195,7 @@ def test_nobody_can_change_the_template_of_a_job(tmp_path: Path, kind: str) -> N
                 each["metadata"]["labels"] = {"jobset.sigs.k8s.io/jobset-name": "web"}
     code, out, _ = said(tmp_path, cluster, [wanted])
     assert code == 1 and f"{kind} default/web cannot be changed like that" in out
-    assert f"change-refused: {kind} default/web exists already" in " ".join(out.split())
+    assert f"change-refused: {kind} default/web exists already" in unwrapped(out)
 
 
 def test_nobody_can_change_a_selector(tmp_path: Path) -> None:
@@ -218,8 +219,7 @@ def test_nobody_can_change_a_claim_template(tmp_path: Path) -> None:
     assert found["stop"]["fix"]["commands"][0]["argv"] == [
         *("kubectl", "delete", "resourceclaimtemplate/gpu-1", "-n", "default"),
     ]
-    words = ("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
-    code, out, _ = ran(*words)
+    code, out, _ = ran("explain", *files(tmp_path))
     assert code == 1 and "change-refused" in out
 
 
@@ -260,7 +260,6 @@ def test_explain_says_of_one_pod_what_fit_says(tmp_path: Path, output: str) -> N
     """The new pod does not fit beside the old one, which ends first."""
     one = world(1, NAMES[:1])
     assert fitted(tmp_path, one, [changed(1, strategy={"type": "Recreate"})])[0] == 0
-    words = ("explain", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
-    code, out, errors = ran(*words, "-o", output)
+    code, out, errors = ran("explain", *files(tmp_path), "-o", output)
     said = "can be scheduled" if output == "html" else "the rollout ends 1 pod of the former template"
-    assert (code, errors) == (0, "") and said in " ".join(out.split())
+    assert (code, errors) == (0, "") and said in unwrapped(out)

@@ -8,25 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.fit.test_agrees import quota
-from tests.fit.worlds import JSON, deployment, fitted, item, node, pod_spec, said, template
-
-
-def tainted(name: str, gpus: int) -> list[JSON]:
-    """A node whose taint keeps pods away from its devices."""
-    made = node(name, gpus)
-    made[0]["spec"] = {"taints": [{"key": "dedicated", "value": "x", "effect": "NoSchedule"}]}
-    return made
-
-
-def words(out: str) -> str:
-    return " ".join(out.split())
+from tests.fit.worlds import JSON, bare, deployment, fitted, item, node, pod_spec, said, tainted, template, told
+from tests.ran import unwrapped
 
 
 def test_what_comes_first_takes_the_room_of_the_next(tmp_path: Path) -> None:
     cluster = [*node("a", 4), *node("b", 4), template(1), template(4)]
     small, big = deployment(2, "small"), deployment(1, "big", gpus=4)
     _, out, _ = said(tmp_path, cluster, [small, big])
-    assert "Apply it before the others of the manifest: then all of it fits, and all of them." in words(out)
+    assert "Apply it before the others of the manifest: then all of it fits, and all of them." in unwrapped(out)
     code, _, _ = said(tmp_path, cluster, [big, small])
     assert code == 0
     # Where no more fit then, the order decides only who does.
@@ -37,20 +27,20 @@ def test_what_comes_first_takes_the_room_of_the_next(tmp_path: Path) -> None:
 def test_how_many_fit_with_the_fix_is_always_said(tmp_path: Path) -> None:
     cluster = [*node("a", 4), *tainted("b", 2), template(1)]
     _, out, _ = said(tmp_path, cluster, [deployment(6)], "--max")
-    assert "with that in the template 6 replicas fit at most" in words(out)
+    assert "with that in the template 6 replicas fit at most" in unwrapped(out)
     _, out, _ = said(tmp_path, cluster, [deployment(5, "a"), deployment(3, "b")])
-    assert "with that in the template all 5 replicas fit" in words(out)
-    assert "with that in the template 2 of 3 replicas fit" in words(out)
+    assert "with that in the template all 5 replicas fit" in unwrapped(out)
+    assert "with that in the template 2 of 3 replicas fit" in unwrapped(out)
     _, out, _ = said(tmp_path, cluster, [deployment(6)], "--with-node", "b,count=1")
-    assert "with that in the template all 6 replicas fit" in words(out)
+    assert "with that in the template all 6 replicas fit" in unwrapped(out)
     spec = {"parallelism": 6, "template": {"spec": {**pod_spec(1), "restartPolicy": "Never"}}}
     jobs: JSON = {"kind": "JobSet", "apiVersion": "jobset.x-k8s.io/v1alpha2"}
     jobs |= {"metadata": {"name": "w", "namespace": "default"}}
     jobs["spec"] = {"replicatedJobs": [{"name": "main", "template": {"spec": spec}}]}
     _, out, _ = said(tmp_path, cluster, [jobs])
-    assert "with that in the template it fits, all 6 pods" in words(out)
+    assert "with that in the template it fits, all 6 pods" in unwrapped(out)
     _, out, _ = said(tmp_path, cluster, [jobs], "--max")
-    assert "1 more replica fits" in words(out) and "more pods" not in out
+    assert "1 more replica fits" in unwrapped(out) and "more pods" not in out
 
 
 def test_the_mildest_way_is_named_where_the_cause_has_no_fix(tmp_path: Path) -> None:
@@ -60,14 +50,14 @@ def test_the_mildest_way_is_named_where_the_cause_has_no_fix(tmp_path: Path) -> 
     choices = [{"name": "two", **exactly, "count": 2}, {"name": "one", **exactly}]
     either["spec"]["spec"]["devices"]["requests"][0]["firstAvailable"] = choices
     _, out, _ = said(tmp_path, [*node("a", 2), *tainted("b", 2), either], [deployment(2)])
-    assert re.search(r"Fix: Let the pod tolerate .*; with that in the template both replicas fit", words(out))
+    assert re.search(r"Fix: Let the pod tolerate .*; with that in the template both replicas fit", unwrapped(out))
 
 
 def test_a_quota_says_what_the_cluster_uses(tmp_path: Path) -> None:
     _, out, _ = said(tmp_path, [*node("a", 8), quota(4, 0), template(1)], [deployment(6)])
-    assert ": 0 used, 4 needed before by the manifest, 1 more needed Fix: Raise the quota. " in words(out)
+    assert ": 0 used, 4 needed before by the manifest, 1 more needed Fix: Raise the quota. " in unwrapped(out)
     _, out, _ = said(tmp_path, [*node("a", 8), quota(4, 3), template(1)], [deployment(6)])
-    assert ": 3 used, 1 needed before by the manifest, 1 more needed Fix: Raise the quota, or delete" in words(out)
+    assert ": 3 used, 1 needed before by the manifest, 1 more needed Fix: Raise the quota, or delete" in unwrapped(out)
 
 
 def test_what_was_not_read_is_said_once(tmp_path: Path) -> None:
@@ -104,8 +94,7 @@ def test_claims_with_requests_of_one_name_are_told_apart(tmp_path: Path) -> None
     spec["resourceClaims"].append({"name": "more", "resourceClaimTemplateName": "gpu-2"})
     spec["containers"][0]["resources"]["claims"].append({"name": "more"})
     cluster = [*node("a", 4), *node("b", 4), template(1), template(2)]
-    _, out, _ = said(tmp_path, cluster, [web])
-    text = words(out)
+    text = told(tmp_path, cluster, [web])
     assert 'request "gpu" of claim default/web-2-more needs 2 on one node' in text
     assert "(pod default/web-0 holds the 3 others)" in text
     # As they are written, one of the two does not fit alone.
@@ -117,13 +106,13 @@ def test_where_workloads_compete_their_order_is_said_to_be_assumed(tmp_path: Pat
     five, pairs = deployment(5), {**deployment(2, "train", gpus=2), "kind": "StatefulSet"}
     _, out, _ = said(tmp_path, cluster, [five, pairs])
     said_of_order = "The order of the manifest was assumed, and decides: with this one first"
-    assert f"{said_of_order} 2 of 2 pods of StatefulSet default/train and 4 of 5 pods of Deployment" in words(out)
+    assert f"{said_of_order} 2 of 2 pods of StatefulSet default/train and 4 of 5 pods of Deployment" in unwrapped(out)
     _, out, _ = said(tmp_path, cluster, [pairs, five])
-    assert f"{said_of_order} 5 of 5 pods of Deployment default/web and 1 of 2 pods of StatefulSet" in words(out)
+    assert f"{said_of_order} 5 of 5 pods of Deployment default/web and 1 of 2 pods of StatefulSet" in unwrapped(out)
     # The one of higher priority comes first in any order.
     five["spec"]["template"]["spec"]["priority"] = 7
     _, out, _ = said(tmp_path, cluster, [pairs, five])
-    assert said_of_order not in words(out)
+    assert said_of_order not in unwrapped(out)
 
 
 @pytest.mark.parametrize(("cpu", "replicas", "expected"), [("1", 20, "800m"), ("6", 4, "4"), ("1", 200, "")])
@@ -144,7 +133,7 @@ def test_what_was_not_read_makes_no_room(tmp_path: Path, replicas: int, expected
     """Four devices are not enough for six pods, whatever other pods there are."""
     code, out, _ = said(tmp_path, [*node("a", 4), template(1)], [deployment(replicas)], unseen=["Pod", "ResourceClaim"])
     assert code == expected, out
-    assert words(out).startswith("At most 4 of 6 replicas of Deployment default/web fit: ") is (expected == 1)
+    assert unwrapped(out).startswith("At most 4 of 6 replicas of Deployment default/web fit: ") is (expected == 1)
 
 
 def test_advice_to_add_a_node_stands_once(tmp_path: Path) -> None:
@@ -153,19 +142,15 @@ def test_advice_to_add_a_node_stands_once(tmp_path: Path) -> None:
     apart = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "kubernetes.io/hostname"}
     rule = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
     _, out, _ = said(tmp_path, cluster, [deployment(2, affinity=rule)])
-    assert "Fix: Add a node, run fewer such pods, or correct the anti-affinity. What makes room" in words(out)
-    assert "then it fits on the new node" not in words(out)
-    assert "1 more replica fits, and so both." in words(out)
+    assert "Fix: Add a node, run fewer such pods, or correct the anti-affinity. What makes room" in unwrapped(out)
+    assert "then it fits on the new node" not in unwrapped(out)
+    assert "1 more replica fits, and so both." in unwrapped(out)
 
 
 def test_copies_of_several_pods_are_called_so(tmp_path: Path) -> None:
-    metadata = {"namespace": "default"}
-    pods = [
-        {"kind": "Pod", "apiVersion": "v1", "metadata": {**metadata, "name": name}, "spec": pod_spec(gpus)}
-        for name, gpus in (("p1", 1), ("p2", 2))
-    ]
+    pods = [bare("p1", 1), bare("p2", 2)]
     _, out, _ = said(tmp_path, [*node("a", 4), template(1), template(2)], pods, "--replicas", "2")
-    assert words(out).startswith("1 of 2 copies of the 2 Pods of default fits (3 of 4 pods).")
+    assert unwrapped(out).startswith("1 of 2 copies of the 2 Pods of default fits (3 of 4 pods).")
 
 
 def test_one_empty_line_before_the_explanation(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
 from tests.fit.test_existing import REPLICAS, two_run_and_one_waits
 from tests.fit.worlds import CLASS, deployment, node, write_cluster
+from tests.ran import unwrapped
 
 Dra = Callable[..., Ran]
 Json = dict[str, Any]
@@ -137,7 +138,7 @@ def test_amounts_of_a_device_that_several_claims_may_have(dra: Dra, tmp_path: Pa
     assert exactly["capacity"] == {"requests": {"memory": "10Gi"}} and ran.code == 0
     assert "DRAConsumableCapacity" not in ran.err, "the release has it on"
     off = dra(*words, "--part", "10Gi", "--feature-gates", "DRAConsumableCapacity=false")
-    assert "DRAConsumableCapacity of the control plane and the kubelets" in " ".join(off.err.split())
+    assert "DRAConsumableCapacity of the control plane and the kubelets" in unwrapped(off.err)
     assert dra(*words, "--part", "15Gi").code == 1, "two of 15Gi have room in 40Gi, not four"
 
 
@@ -147,10 +148,10 @@ PARTITIONS_IN_USE = str(SAMPLES.parents[1] / "examples" / "explain" / "amd-parti
 
 def test_pods_with_shares_of_a_device_do_share(dra: Dra) -> None:
     words = ("share", "--class", "gpu.amd.com", "--snapshot", PARTITIONS_IN_USE, "--pods")
-    said = " ".join(dra(*words, "20").out.split())
+    said = unwrapped(dra(*words, "20").out)
     assert "there is a share of a device for each (20 claims on 4 devices, of which 4 serve other claims, too)." in said
     assert "each 20 of 20 a device: a share for each pod" in said and "nothing has to be shared" not in said
-    one = " ".join(dra(*words, "1").out.split())
+    one = unwrapped(dra(*words, "1").out)
     assert "a share of a device for it (1 claim on 1 device, of which 1 serves another claim, too)." in one
 
 
@@ -169,7 +170,7 @@ def test_no_amount_that_is_proposed_is_zero(dra: Dra, tmp_path: Path) -> None:
 
 def test_what_stops_the_pods_of_one_way_is_said_beside_its_manifest(dra: Dra) -> None:
     ran = dra("share", "--class", "dra.cpu", "--part", "30", "--by", "capacity", "--snapshot", SHARED_CPUS)
-    assert "wants 30 of dra.cpu/cpu, and no device has more than " in " ".join(ran.err.split())
+    assert "wants 30 of dra.cpu/cpu, and no device has more than " in unwrapped(ran.err)
 
 
 def test_a_manifest_is_for_the_namespace_that_was_named(dra: Dra, tmp_path: Path) -> None:
@@ -209,9 +210,8 @@ def of_template(folder: Path, template: str, replicas: int) -> str:
 
 def test_what_a_template_asks_for_today_is_compared(dra: Dra, tmp_path: Path) -> None:
     """A template that names an amount shares already: the answer says so, and with which amount all have room."""
-    small = ("share", "-f", of_template(tmp_path, "cu-cpus", 9), "--snapshot", SHARED_CPUS)
-    ran = dra(*small)
-    assert ran.code == 0 and "there is room for what each asks for, 8 of dra.cpu/cpu" in " ".join(ran.out.split())
+    ran = dra("share", "-f", of_template(tmp_path, "cu-cpus", 9), "--snapshot", SHARED_CPUS)
+    assert ran.code == 0 and "there is room for what each asks for, 8 of dra.cpu/cpu" in unwrapped(ran.out)
     assert "--part" not in ran.out and "nothing has to be shared" not in ran.out
     large = ("share", "-f", of_template(tmp_path, "cpus-32", 9), "--snapshot", SHARED_CPUS)
     report = json.loads(dra(*large, "-o", "json").out)
@@ -223,7 +223,7 @@ def test_what_a_template_asks_for_today_is_compared(dra: Dra, tmp_path: Path) ->
     assert (items["capacity"]["sharedCapacity"], items["capacity"]["placed"]) == ({"name": of, "requested": "6"}, 9)
     ran = dra(*large)
     said = "not room for what each asks for, 32 of dra.cpu/cpu; all would be placed by capacity with 6 of dra.cpu/cpu"
-    assert said in " ".join(ran.out.split())
+    assert said in unwrapped(ran.out)
     following = shlex.split(ran.out.splitlines()[-1].removeprefix("Next: kubectl dra "))
     assert sorted(following) == sorted((*large, "--by", "capacity", "--part", "6")) and dra(*following).code == 0
 
@@ -281,7 +281,7 @@ def test_a_claim_for_a_part_of_a_node_is_noted(dra: Dra, tmp_path: Path) -> None
     manifest = dra("share", "--class", "gpu", "--pods", "1", "--snapshot", saved, "--by", "each").out
     (path := tmp_path / "pods.yaml").write_text(manifest)
     ran = dra("fit", "-f", str(path), "--snapshot", saved)
-    told = " ".join(ran.out.split())
+    told = unwrapped(ran.out)
     assert "it refuses claim" in told and "which gets 1 of the 2 of n1" in told
 
 
@@ -341,7 +341,7 @@ def test_partitions_are_advised_where_the_hardware_makes_them(product: str, capa
 @pytest.mark.parametrize("example", ["all-held", "prepare-fails"])
 def test_no_partitions_are_advised_for_models_without(dra: Dra, example: str) -> None:
     cluster = str(SAMPLES.parents[1] / "examples" / "explain" / example / "cluster.yaml")
-    text = " ".join(dra("share", "--class", "gpu.nvidia.com", "--snapshot", cluster).out.split())
+    text = unwrapped(dra("share", "--class", "gpu.nvidia.com", "--snapshot", cluster).out)
     assert "cannot be partitioned (MIG)." in text and "DynamicMIG" not in text
 
 
@@ -396,7 +396,7 @@ def test_a_claim_that_has_the_name_already_is_told(dra: Dra, tmp_path: Path) -> 
     whole["items"].append({**claim, "metadata": {"name": "shared", "namespace": "default"}})
     path.write_text(yaml.safe_dump(whole))
     ran = dra("share", "--class", "gpu", "--pods", "2", "--by", "claim", "--snapshot", str(path))
-    assert "needs another name: ResourceClaim shared exists already" in " ".join(ran.err.split())
+    assert "needs another name: ResourceClaim shared exists already" in unwrapped(ran.err)
     assert (
         "exists already"
         not in dra("share", "--class", "gpu", "--pods", "2", "--by", "each", "--snapshot", str(path)).err
@@ -443,7 +443,7 @@ def test_a_rollout_that_waits_for_its_own_old_pods_is_told(
 ) -> None:
     """Two of three run: with one that may be missing, the pod that waits is that one."""
     ran = dra("share", *running_workload(tmp_path, strategy), "--by", "claim")
-    said = " ".join(ran.err.split())
+    said = unwrapped(ran.err)
     assert ran.code == 0 and ("once the pods that run now have ended" in said) is hangs
     scale = "Destructive (in the cluster, not the snapshot): $ kubectl scale deployment/web -n default --replicas=0"
     assert (scale in said) is hangs and ("2 pods of Deployment default/web that run end before" in said) is hangs
@@ -465,16 +465,14 @@ def test_a_rollout_with_devices_beside_does_not_hang(dra: Dra, tmp_path: Path) -
 def test_pods_that_nothing_replaces_end_first(
     dra: Dra, tmp_path: Path, kind: str, strategy: Json | None, why: str
 ) -> None:
-    said = " ".join(dra("share", *running_workload(tmp_path, strategy, kind), "--by", "claim").err.split())
+    said = unwrapped(dra("share", *running_workload(tmp_path, strategy, kind), "--by", "claim").err)
     assert why in said and f"$ kubectl scale {kind.lower()}/web -n default --replicas=0" in said
 
 
 def test_what_has_to_end_first_is_in_the_table_and_in_json(dra: Dra, tmp_path: Path) -> None:
     words = running_workload(tmp_path)
     ran = dra("share", *words)
-    assert "all would be placed by claim or by time-slices once the pods that run now have ended" in " ".join(
-        ran.out.split()
-    )
+    assert "all would be placed by claim or by time-slices once the pods that run now have ended" in unwrapped(ran.out)
     assert "old pods ended first" in ran.out
     report = json.loads(dra("share", *words, "-o", "json").out)
     schema_of_share().validate(report)
@@ -539,7 +537,7 @@ def test_a_finding_is_said_once_for_all_ways(dra: Dra, tmp_path: Path) -> None:
     spec = {"devices": {"requests": [{"name": "device", "exactly": asked}]}}
     (file := tmp_path / "m.yaml").write_text(yaml.safe_dump_all([{**of_claims, "spec": {"spec": spec}}, web]))
     ran = dra("share", "-f", str(file), "--snapshot", cluster(tmp_path, {"name": "gpu-0"}))
-    told = " ".join(ran.out.split())
+    told = unwrapped(ran.out)
     assert told.count("DRA802") == 1 and "Lint says of each, claim, " in told
 
 
@@ -551,9 +549,9 @@ def test_what_a_driver_refuses_here_is_no_way(dra: Dra) -> None:
     """The scheduler places pods whose configuration the driver refuses: the answer says on what they depend."""
     flags = ("share", "--class", "gpu.nvidia.com", "--pods", "12", "--snapshot", REFUSED)
     ran = dra(*flags)
-    first = " ".join(ran.out.split("\n\n")[0].split())
+    first = unwrapped(ran.out.split("\n\n")[0])
     assert first.endswith("all would be placed by claim.")
-    assert "time-slices is refused here: the driver's error for pod dev/ide-lea names gate" in " ".join(ran.out.split())
+    assert "time-slices is refused here: the driver's error for pod dev/ide-lea names gate" in unwrapped(ran.out)
     report = json.loads(dra(*flags, "-o", "json").out)
     schema_of_share().validate(report)
     needs = {item["way"]: item["needs"] for item in report["items"]}
@@ -562,7 +560,7 @@ def test_what_a_driver_refuses_here_is_no_way(dra: Dra) -> None:
     (need,) = needs["mps"]
     assert (need["offOn"], "refused" in need) == (["l40s-2"], False)
     off = "mps is refused here: gate MPSSupport of driver gpu.nvidia.com is off on l40s-2; with it all 12 pods would be"
-    assert off in " ".join(ran.out.split())
+    assert off in unwrapped(ran.out)
     assert dra(*flags, "--by", "time-slices").code == 1
 
 
@@ -574,7 +572,7 @@ def test_why_pods_of_a_way_do_not_start_is_said(dra: Dra, tmp_path: Path) -> Non
     )
     ran = dra("share", "-f", str(file), "--snapshot", REFUSED)
     assert ran.code == 1
-    assert "Not by each: driver gpu.nvidia.com has gate TimeSlicingSettings off on" in " ".join(ran.out.split())
+    assert "Not by each: driver gpu.nvidia.com has gate TimeSlicingSettings off on" in unwrapped(ran.out)
 
 
 def test_a_template_with_a_choice_is_no_error_of_fit(dra: Dra, tmp_path: Path) -> None:
@@ -591,7 +589,7 @@ def test_next_is_what_the_answer_says(dra: Dra, tmp_path: Path) -> None:
     """Where nothing has to be shared, no way of sharing comes next."""
     file = cluster(tmp_path, {"name": "gpu-0"}, {"name": "gpu-1"})
     ran = dra("share", "--class", "gpu", "--pods", "2", "--snapshot", file)
-    assert "nothing has to be shared" in " ".join(ran.out.split())
+    assert "nothing has to be shared" in unwrapped(ran.out)
     assert ran.out.splitlines()[-1].endswith("--by each")
 
 
@@ -623,7 +621,7 @@ def test_a_gate_that_is_on_is_no_need(dra: Dra) -> None:
 def test_partitions_of_another_class_where_the_own_admits_none(dra: Dra) -> None:
     words = ("share", "--class", "gpu.amd.com-spx", "--snapshot", PARTITIONS_IN_USE)
     ran = dra(*words)
-    told = " ".join(ran.out.split())
+    told = unwrapped(ran.out)
     assert "class gpu.amd.com-spx takes whole devices only, so the claims ask for class gpu.amd.com." in told
     assert "all would be placed by partitions" in told and "Lint says" not in told
     report = json.loads(dra(*words, "-o", "json").out)
@@ -688,7 +686,7 @@ def test_what_runs_in_no_way_has_a_next_step(dra: Dra) -> None:
     toleration = {"key": "sku", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}
     assert deployment["spec"]["template"]["spec"]["tolerations"] == [toleration]
     none = dra("share", "--class", "mig.nvidia.com", "--snapshot", str(EXAMPLES / "all-held/cluster.yaml"))
-    assert "no device here is of this class, so there is nothing to share" in " ".join(none.out.split())
+    assert "no device here is of this class, so there is nothing to share" in unwrapped(none.out)
     assert none.out.splitlines()[-1].startswith("Next: kubectl dra devices --snapshot ")
 
 
@@ -756,14 +754,14 @@ def test_a_template_that_cannot_be_read_is_named(
 ) -> None:
     (path := tmp_path / "new.yaml").write_text(of_version(version, flat=flat))
     ran = dra("share", "-f", str(path), "--snapshot", FLEET)
-    assert ran.code == 2 and error in " ".join(ran.err.split())
+    assert ran.code == 2 and error in unwrapped(ran.err)
 
 
 def test_a_shared_claim_that_is_full_is_divided(dra: Dra) -> None:
     """The node of one claim runs 110 pods, all of them this workload's: nobody waits for one to end."""
     words = ("--tolerate", "nvidia.com/gpu", "--snapshot", str(EXAMPLES / "fits" / "cluster.yaml"))
     ran = dra("share", "--class", "gpu.nvidia.com", "--pods", "200", *words)
-    said = " ".join(ran.out.split())
+    said = unwrapped(ran.out)
     assert "Fix: Make 2 shared claims, each for 100 pods of a workload of its own" in said
     assert "other consumer" not in said and "which takes 110 of them" in said
     following = shlex.split(ran.out.splitlines()[-1].removeprefix("Next: kubectl dra "))
@@ -773,7 +771,7 @@ def test_a_shared_claim_that_is_full_is_divided(dra: Dra) -> None:
     schema_of_share().validate(report)
     assert report["divided"] == {"claimCount": 2, "podsOfClaim": 110, "nodesSuffice": True}
     more = dra("share", "--class", "gpu.nvidia.com", "--pods", "900", *words)
-    assert "Fix: Add nodes with such devices, and make 9 shared claims" in " ".join(more.out.split())
+    assert "Fix: Add nodes with such devices, and make 9 shared claims" in unwrapped(more.out)
 
 
 def test_what_keeps_pods_behind_a_taint_is_told(dra: Dra) -> None:
@@ -781,7 +779,7 @@ def test_what_keeps_pods_behind_a_taint_is_told(dra: Dra) -> None:
     words = ("share", "--class", "tpu.google.com", "--pods", "4", "--snapshot")
     saved = str(EXAMPLES / "tpu-all-one-held" / "cluster.yaml")
     ran = dra(*words, saved)
-    said = " ".join(ran.out.split())
+    said = unwrapped(ran.out)
     assert "Not by each, claim with --tolerate google.com/tpu=present:NoSchedule, either: request" in said
     assert "pod scratch/probe, Pending for over 20 hours, holds tpu-2" in said and "Deployment" not in said
     report = json.loads(dra(*words, saved, "-o", "json").out)
@@ -799,12 +797,12 @@ def test_no_part_is_more_than_a_device_gives(dra: Dra, part: str, asked: str) ->
     words = ("share", "--class", "dra.cpu", "--pods", "4", "--snapshot", saved)
     error = f"a pod gets {asked} of dra.cpu/cpu, and no device gives a claim more than 64"
     ran = dra(*words, "--by", "capacity", "--part", part)
-    assert ran.code == 2 and error in " ".join(ran.err.split()) and not ran.out
+    assert ran.code == 2 and error in unwrapped(ran.err) and not ran.out
     ways = dra(*words, "--part", part)
-    assert f"Not by capacity: {error}." in " ".join(ways.out.split())
-    assert "Without --part it proposes an amount with which all pods have room" in " ".join(ways.out.split())
+    assert f"Not by capacity: {error}." in unwrapped(ways.out)
+    assert "Without --part it proposes an amount with which all pods have room" in unwrapped(ways.out)
     some = dra(*words, "--by", "capacity", "--part", "63")
-    assert "Insufficient cpu: needs 63, at most 39.9 left (2 nodes)" in " ".join(some.err.split())
+    assert "Insufficient cpu: needs 63, at most 39.9 left (2 nodes)" in unwrapped(some.err)
 
 
 def test_a_policy_limits_what_a_device_gives() -> None:

@@ -17,17 +17,20 @@ from tests.fit.worlds import (
     REPLICA_SET,
     deployment,
     existing,
+    files,
     fitted,
     item,
+    job,
     made_claim,
     node,
     pod_spec,
     replica_set,
     said,
     template,
+    told,
     write_cluster,
 )
-from tests.ran import ran
+from tests.ran import ran, unwrapped
 from tests.unread.test_unread import serve
 from tools.api_server import APIServer, forbidden
 
@@ -60,8 +63,7 @@ def agreeing(folder: Path, cluster: list[JSON], manifest: list[JSON], *flags: st
     """What ``fit`` reports, whose exit code is that of ``explain -f``."""
     found = item(folder, cluster, manifest, *flags)
     code, _, _ = said(folder, cluster, manifest, *flags)
-    words = ("explain", "-f", str(folder / "manifest.json"), "--snapshot", str(folder / "cluster.json"))
-    assert bool(ran(*words)[0]) is bool(code)
+    assert bool(ran("explain", *files(folder))[0]) is bool(code)
     return found
 
 
@@ -203,7 +205,7 @@ def test_a_yes_does_not_rest_on_a_template_that_was_not_read(tmp_path: Path, lef
     assert found["verdict"] == "undetermined" and why in found["undetermined"][0]
     # With room for one more the rollout comes through.
     code, out, _ = said(tmp_path, [*cluster, *node("b", 1)], [strict()])
-    assert code == 0 and "if it does, they are replaced, and as many fit" in " ".join(out.split())
+    assert code == 0 and "if it does, they are replaced, and as many fit" in unwrapped(out)
 
 
 def test_the_replica_set_alone_tells_what_is_added(tmp_path: Path) -> None:
@@ -233,11 +235,11 @@ def test_a_live_cluster_is_asked_for_them(tmp_path: Path, server: APIServer, com
     write_cluster(tmp_path / "manifest.json", [web])
     words = (command, "-f", str(tmp_path / "manifest.json"), "--kubeconfig", server.kubeconfig(tmp_path))
     code, out, _ = ran(*words)
-    assert code == 1 and "the rollout stops" in " ".join(out.split())
+    assert code == 1 and "the rollout stops" in unwrapped(out)
     server.routes[f"{root}/replicasets"] = forbidden("replicasets.apps")
     server.routes[f"{root}/deployments"] = forbidden("deployments.apps")
     code, out, _ = ran(*words)
-    assert code == 3 and "ReplicaSet default/web-7c9d5b8f6 was not read" in " ".join(out.split())
+    assert code == 3 and "ReplicaSet default/web-7c9d5b8f6 was not read" in unwrapped(out)
 
 
 # What the manifest leaves out stays.
@@ -275,7 +277,7 @@ def test_new_pods_of_a_rollout_rest_on_what_was_read(tmp_path: Path, kind: str) 
     assert ran("fit", "-f", str(tmp_path / "web.json"), *where)[0] == 0
     write_cluster(tmp_path / "cluster.json", [CLASS, *full()], (kind,))
     code, out, _ = ran("fit", "-f", str(tmp_path / "web.json"), *where)
-    assert (code, f"if there is no {kind}" in " ".join(out.split())) == (3, True), out
+    assert (code, f"if there is no {kind}" in unwrapped(out)) == (3, True), out
 
 
 @pytest.mark.parametrize("unread", ["Pod", "ResourceClaim", "Node", "DeviceClass", "ReplicaSet", "ResourceSlice"])
@@ -308,7 +310,7 @@ def test_a_workload_of_a_snapshot_by_its_name(tmp_path: Path, words: tuple[str, 
     code, _, errors = ran("fit", "deployment/wbe", *where)
     assert code == 2 and "did you mean web?" in errors
     code, _, errors = ran("fit", *words, *where, "-n", "team-b")
-    assert code == 2 and "it is in namespace default: did you mean -n default?" in " ".join(errors.split())
+    assert code == 2 and "it is in namespace default: did you mean -n default?" in unwrapped(errors)
 
 
 @pytest.mark.parametrize(
@@ -332,7 +334,7 @@ def test_a_workload_of_a_live_cluster_by_its_name(tmp_path: Path, server: APISer
     assert code == 1 and out.startswith("2 of 3 replicas of Deployment default/web fit; 2 pods of it run already.")
     server.routes[f"{root}/deployments"] = forbidden("deployments.apps")
     code, _, errors = ran(*words)
-    assert code == 3 and "list deployments.apps is forbidden" in " ".join(errors.split())
+    assert code == 3 and "list deployments.apps is forbidden" in unwrapped(errors)
 
 
 # Fewer replicas, and Jobs that have come some way.
@@ -340,8 +342,7 @@ def test_a_workload_of_a_live_cluster_by_its_name(tmp_path: Path, server: APISer
 
 def test_fewer_replicas_free_what_the_others_held(tmp_path: Path) -> None:
     other = deployment(2, "b")
-    _, out, _ = said(tmp_path, full(4), [deployment(2), other])
-    text = " ".join(out.split())
+    text = told(tmp_path, full(4), [deployment(2), other])
     assert "2 pods of it run already; 2 pods too many end first (any 2 of 4)." in text
     assert "Both replicas of Deployment default/b fit." in text
     assert "are placed once those that are too many of Deployment default/web have ended" in text
@@ -390,14 +391,6 @@ def test_a_stateful_set_ends_its_highest_numbers(tmp_path: Path) -> None:
     assert [each["podCounts"]["fit"] for each in found] == [1, 2]
     devices = [device["device"] for placed in found[1]["placements"] for device in placed["devices"]]
     assert devices == ["gpu-1", "gpu-2"]
-
-
-def job(parallelism: int, completions: int | None = None, **status: Any) -> JSON:
-    spec: JSON = {"parallelism": parallelism, "template": {"spec": {**pod_spec(1), "restartPolicy": "Never"}}}
-    if completions is not None:
-        spec["completions"] = completions
-    meta = {"name": "web", "namespace": "default", "uid": "o"}
-    return {"kind": "Job", "apiVersion": "batch/v1", "metadata": meta, "spec": spec, "status": status}
 
 
 @pytest.mark.parametrize("by_status", [True, False])

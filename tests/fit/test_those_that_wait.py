@@ -7,29 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.fit.test_agrees import supposing
-from tests.fit.worlds import JSON, claim, deployment, node, pod_spec, running, said, template
+from tests.fit.worlds import JSON, bare, deployment, node, running, said, template, waiting
 
 UNDETERMINED = 3
-
-
-def waiting(name: str, gpus: int = 1) -> list[JSON]:
-    """A pod that wants devices by a claim of its own, and has no node."""
-    (pod,) = running(name, "")
-    pod["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": name}]
-    pod["metadata"]["creationTimestamp"] = "2026-11-29T00:00:00Z"
-    pod["status"] = {"phase": "Pending"}
-    return [pod, claim(name, gpus)]
-
-
-def pod(name: str = "mine", gpus: int = 1, **spec: str) -> JSON:
-    metadata = {"name": name, "namespace": "default"}
-    return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": {**pod_spec(gpus), **spec}}
 
 
 COMES_FIRST = "it fits now, but default/train wants the same devices and comes first (by time): nothing is left"
 
 
-@pytest.mark.parametrize("made", [pod(), deployment(1)], ids=["pod", "deployment"])
+@pytest.mark.parametrize("made", [bare("mine"), deployment(1)], ids=["pod", "deployment"])
 def test_a_single_pod_comes_after_who_waits(tmp_path: Path, made: JSON) -> None:
     cluster = [*node("n", 1), *waiting("train")]
     code, text = supposing(tmp_path, cluster, [template(), made])
@@ -38,16 +24,16 @@ def test_a_single_pod_comes_after_who_waits(tmp_path: Path, made: JSON) -> None:
 
 
 def test_who_waits_and_leaves_enough_changes_nothing(tmp_path: Path) -> None:
-    code, text = supposing(tmp_path, [*node("n", 2), *waiting("train")], [template(), pod()])
+    code, text = supposing(tmp_path, [*node("n", 2), *waiting("train")], [template(), bare("mine")])
     assert code == 0 and "Pod default/mine can be scheduled" in text and "enough is left" in text, text
-    code, text = supposing(tmp_path, [*node("n", 2), *waiting("train", 3)], [template(), pod()])
+    code, text = supposing(tmp_path, [*node("n", 2), *waiting("train", 3)], [template(), bare("mine")])
     assert code == 0 and "Pod default/mine can be scheduled" in text, text
 
 
 def test_a_more_important_pod_comes_first(tmp_path: Path) -> None:
     important = {"kind": "PriorityClass", "apiVersion": "scheduling.k8s.io/v1", "metadata": {"name": "high"}}
     cluster = [*node("n", 1), *waiting("train"), {**important, "value": 1000}]
-    code, text = supposing(tmp_path, cluster, [template(), pod(priorityClassName="high")])
+    code, text = supposing(tmp_path, cluster, [template(), bare("mine", priorityClassName="high")])
     assert code == 0 and "Pod default/mine can be scheduled" in text, text
 
 
@@ -55,7 +41,7 @@ def test_a_more_important_pod_comes_first(tmp_path: Path) -> None:
 def test_a_workload_is_counted_after_who_waits(tmp_path: Path, gpus: int, fewest: int) -> None:
     cluster, manifest = [*node("n", gpus), *waiting("train")], [template(), deployment(gpus, cpu="0")]
     if gpus == 1:
-        manifest.append(pod("alone", gpus=0))
+        manifest.append(bare("alone", gpus=0))
     code, text = supposing(tmp_path, cluster, manifest)
     assert code == UNDETERMINED == said(tmp_path, cluster, manifest)[0], text
     assert f"undetermined: {fewest} to {gpus} of {gpus} pod" in text, text
@@ -64,7 +50,7 @@ def test_a_workload_is_counted_after_who_waits(tmp_path: Path, gpus: int, fewest
 
 
 def test_two_pods_of_which_one_that_waits_takes_a_device(tmp_path: Path) -> None:
-    cluster, manifest = [*node("n", 2), *waiting("train")], [template(), pod("a"), pod("b")]
+    cluster, manifest = [*node("n", 2), *waiting("train")], [template(), bare("a"), bare("b")]
     code, text = supposing(tmp_path, cluster, manifest)
     assert code == UNDETERMINED == said(tmp_path, cluster, manifest)[0], text
 
@@ -83,8 +69,7 @@ def test_what_ends_may_serve_who_waits(tmp_path: Path, replicas: int) -> None:
 def test_all_pods_that_are_supposed_to_end_are_deleted_at_once(tmp_path: Path) -> None:
     cluster = [*node("n", 2), *running("eval", "n", [0]), *running("probe", "n", [1])]
     manifest = [template(), deployment(2)]
-    ends = ("--what-if", "end=eval", "--what-if", "end=probe")
-    code, text = supposing(tmp_path, cluster, manifest, *ends)
+    code, text = supposing(tmp_path, cluster, manifest, "--what-if", "end=eval", "--what-if", "end=probe")
     assert code == 0 and text.endswith("kubectl delete pod/eval pod/probe -n default"), text
     code, text = supposing(tmp_path, cluster, manifest, "--what-if", "end=eval,probe")
     assert code == 0 and text.endswith("kubectl delete pod/eval pod/probe -n default"), text

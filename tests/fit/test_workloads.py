@@ -23,7 +23,7 @@ from tests.fit.worlds import (
     template,
     write_cluster,
 )
-from tests.ran import ran
+from tests.ran import ran, unwrapped
 
 JSON = dict[str, Any]
 POD = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -399,7 +399,7 @@ def test_as_many_pods_of_a_job_as_fit_are_more_than_it_has(tmp_path: Path) -> No
         "spec": {"completions": 10, "parallelism": 4, "template": pods},
     }
     code, out, _ = said(tmp_path, [*node("n1", 1, pods="12"), *node("n2")], [claim("shared"), job], "--max")
-    text = " ".join(out.split())
+    text = unwrapped(out)
     assert code == 0
     assert text.startswith("At most 12 pods of Job default/tune fit; it has 10 completions, 4 at a time.")
     assert "the other consumer" not in text
@@ -411,7 +411,7 @@ def test_what_is_suspended_makes_no_pod_yet(tmp_path: Path, number: int) -> None
     pods = {"template": {"spec": {**pod_spec(1), "restartPolicy": "Never"}}, "parallelism": number}
     job = written("Job", "batch/v1", {**pods, "completions": number, "suspend": True})
     code, out, _ = said(tmp_path, [*node("a", 3), template()], [job])
-    assert code == 0 and "; it is suspended, and makes no pod until it is resumed" in " ".join(out.split())
+    assert code == 0 and "; it is suspended, and makes no pod until it is resumed" in unwrapped(out)
 
 
 def test_of_a_daemon_set_explain_says_where_its_pods_fit(tmp_path: Path) -> None:

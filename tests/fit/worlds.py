@@ -11,7 +11,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from kubectl_dra.cluster.snapshot import EVERY_KIND
-from tests.ran import ran
+from tests.ran import ran, unwrapped
 
 JSON = dict[str, Any]
 SCHEMA = Draft202012Validator(json.loads((Path(__file__).parents[2] / "schemas" / "fit.json").read_text()))
@@ -121,6 +121,41 @@ def pod_spec(gpus: int = 1, cpu: str = "", **spec: Any) -> JSON:
     return made
 
 
+def bare(name: str, gpus: int = 1, **spec: Any) -> JSON:
+    """A pod that nobody makes anew."""
+    metadata = {"name": name, "namespace": "default"}
+    return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": pod_spec(gpus, **spec)}
+
+
+def waiting(name: str, gpus: int = 1, **spec: Any) -> list[JSON]:
+    """A pod that wants devices by a claim of its own, and has no node."""
+    (pod,) = running(name, "", resourceClaims=[{"name": "gpu", "resourceClaimName": name}], **spec)
+    pod["metadata"]["creationTimestamp"] = "2026-11-29T00:00:00Z"
+    pod["status"] = {"phase": "Pending"}
+    return [pod, claim(name, gpus)]
+
+
+def wanting(cpu: str) -> list[JSON]:
+    """The container of a pod that requests so much cpu."""
+    return [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]
+
+
+def tainted(name: str, gpus: int = 0, key: str = "sku", **taint: str) -> list[JSON]:
+    """A node whose taint keeps pods away from its devices."""
+    made = node(name, gpus)
+    made[0]["spec"] = {"taints": [{"key": key, "effect": "NoSchedule", **taint}]}
+    return made
+
+
+def job(parallelism: int, completions: int | None = None, name: str = "web", **status: Any) -> JSON:
+    """A Job whose pods want a device each."""
+    spec: JSON = {"parallelism": parallelism, "template": {"spec": pod_spec(restartPolicy="Never")}}
+    if completions is not None:
+        spec["completions"] = completions
+    meta = {"name": name, "namespace": "default", "uid": "o"}
+    return {"kind": "Job", "apiVersion": "batch/v1", "metadata": meta, "spec": spec, "status": status}
+
+
 def deployment(replicas: int, name: str = "web", gpus: int = 1, cpu: str = "", **spec: Any) -> JSON:
     """A Deployment."""
     labels = {"app": name}
@@ -199,3 +234,13 @@ def said(
     file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
     words = ["fit", "-f", str(file), "--snapshot", str(snapshot), "--kubernetes-version", "1.36"]
     return ran(*words, *flags)
+
+
+def files(folder: Path) -> tuple[str, ...]:
+    """The flags that name the manifest and the cluster that ``said`` has written."""
+    return "-f", str(folder / "manifest.json"), "--snapshot", str(folder / "cluster.json")
+
+
+def told(folder: Path, cluster: Sequence[JSON], manifest: Sequence[JSON], *flags: str) -> str:
+    """The output of ``fit`` on one line."""
+    return unwrapped(said(folder, cluster, manifest, *flags)[1])
