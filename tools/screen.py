@@ -10,8 +10,8 @@ from pathlib import Path
 from textual import events
 from textual.pilot import Pilot
 
-from kubectl_dra.cli.ui import UiFlags
-from kubectl_dra.cli.ui.source import SavedCluster
+from kubectl_dra.cli.flags import UiFlags
+from kubectl_dra.cli.ui import SavedCluster
 from kubectl_dra.ui.app import Screens
 from kubectl_dra.ui.worker import ScreenSource
 from tools.event_loop import ran

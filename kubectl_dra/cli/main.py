@@ -88,41 +88,44 @@ _NAMES_REFUSED: Final = (errno.ENAMETOOLONG, errno.EACCES)
 
 
 class Command(NamedTuple):
-    """A command: the struct of its flags, a summary that fits beside its name on 80 columns, and its page.
+    """A command: a summary that fits beside its name on 80 columns, its page, and which module has its flags.
 
-    ``module`` has the flags if the package of the command has not: that of completion is imported for each key press.
+    That of ``explain`` is ``ExplainFlags``, and so on.
     """
 
-    flags: str
     summary: str
     page: str
-    module: str = ""
+    flags: str = "flags"
 
 
 COMMANDS: Final = {
-    "explain": Command("ExplainFlags", "Say why a pod or claim gets no devices, and what would help", "pending.md"),
-    "fit": Command("FitFlags", "Say how many pods of a workload fit, and what makes room", "fit.md"),
-    "share": Command("ShareFlags", "Say how pods can share devices, and write the claim for it", "sharing.md"),
-    "lint": Command("LintFlags", "Find what the API server would reject, and what fails later", "rules/README.md"),
-    "migrate": Command("MigrateFlags", "Rewrite manifests from device plugins or older DRA to v1", "migration.md"),
-    "devices": Command("DevicesFlags", "List devices: where they are, their state, who holds them", "usage.md"),
-    "claims": Command("ClaimsFlags", "List claims: devices, node, pods, and what each waits for", "usage.md"),
-    "top": Command("TopFlags", "Count devices by node, class, namespace, owner or claim", "usage.md"),
-    "metrics": Command("MetricsFlags", "Print or serve metrics for Prometheus: devices, and causes", "monitoring.md"),
-    "drivers": Command("DriversFlags", "Say how each driver is on each node, and what ails it", "drivers.md"),
-    "taint": Command("TaintFlags", "Keep new pods off devices, or end the pods that use them", "maintenance.md"),
-    "untaint": Command("UntaintFlags", "Remove the rules that taint made", "maintenance.md"),
-    "snapshot": Command("SnapshotFlags", "Save what is read from a cluster in one file", "start.md"),
-    "can": Command("CanFlags", "Say whether you may run a command, and which role allows it", "rbac.md"),
-    "demo": Command("DemoFlags", "Play an example: a pod that is stuck, and the answer", "start.md"),
-    "ui": Command("UiFlags", "Look around on one screen: fleet, pending, claims, devices", "ui.md"),
-    "lsp": Command("LspFlags", "Serve an editor: findings, meanings, proposals, fixes", "editors.md"),
-    "version": Command("VersionFlags", "Print the versions, and what is modelled of each release", "versions.md"),
-    "completion": Command(
-        "CompletionFlags", "Print the script that completes commands in a shell", "start.md", "completion.flags"
-    ),
+    "explain": Command("Say why a pod or claim gets no devices, and what would help", "pending.md", "explain"),
+    "fit": Command("Say how many pods of a workload fit, and what makes room", "fit.md"),
+    "share": Command("Say how pods can share devices, and write the claim for it", "sharing.md"),
+    "lint": Command("Find what the API server would reject, and what fails later", "rules/README.md", "lint"),
+    "migrate": Command("Rewrite manifests from device plugins or older DRA to v1", "migration.md", "migrate"),
+    "devices": Command("List devices: where they are, their state, who holds them", "usage.md", "list_flags"),
+    "claims": Command("List claims: devices, node, pods, and what each waits for", "usage.md", "list_flags"),
+    "top": Command("Count devices by node, class, namespace, owner or claim", "usage.md", "list_flags"),
+    "metrics": Command("Print or serve metrics for Prometheus: devices, and causes", "monitoring.md"),
+    "drivers": Command("Say how each driver is on each node, and what ails it", "drivers.md", "list_flags"),
+    "taint": Command("Keep new pods off devices, or end the pods that use them", "maintenance.md", "taint"),
+    "untaint": Command("Remove the rules that taint made", "maintenance.md", "taint"),
+    "snapshot": Command("Save what is read from a cluster in one file", "start.md"),
+    "can": Command("Say whether you may run a command, and which role allows it", "rbac.md"),
+    "demo": Command("Play an example: a pod that is stuck, and the answer", "start.md"),
+    "ui": Command("Look around on one screen: fleet, pending, claims, devices", "ui.md"),
+    "lsp": Command("Serve an editor: findings, meanings, proposals, fixes", "editors.md"),
+    "version": Command("Print the versions, and what is modelled of each release", "versions.md"),
+    "completion": Command("Print the script that completes commands in a shell", "start.md"),
 }
-"""Each command by its name; its package here has the flags, and ``run`` in a module; its help is ``help/NAME.txt``."""
+"""Each command by its name; its help is ``help/NAME.txt``."""
+_PACKAGES: Final = ("completion", "explain", "lint", "migrate", "taint")
+"""Commands that are a package here, and run in its module ``run``; the others are a module.
+
+``run`` takes the flags of the command and of the connection and returns the exit code. It raises a DraError for wrong
+usage, names that do not exist, input that cannot be read and a cluster that does not answer.
+"""
 
 
 def root(
@@ -160,14 +163,14 @@ def _with(commands: Iterable[str]) -> typer.Typer:
 
     app = _group()
     for name in commands:
-        flags = getattr(_module(COMMANDS[name].module or name), COMMANDS[name].flags)
+        flags = getattr(_module(COMMANDS[name].flags), f"{name.title()}Flags")
         text = HelpText(COMMANDS[name].summary, _help(name), f"{DOCS}/{COMMANDS[name].page}")
         add(app, name, text, flags, partial(_perform, name))
     return app
 
 
 def _perform(name: str, flags: Any, connection: Any) -> int:
-    code: int = _module(f"{name}.run").run(flags, connection)
+    code: int = _module(f"{name}.run" if name in _PACKAGES else name).run(flags, connection)
     return code
 
 
@@ -177,7 +180,7 @@ def _help(name: str) -> str:
 
 
 def _module(name: str) -> Any:
-    """A command's package or a module of it. What is not called is not imported: that took longer than a small lint."""
+    """A module of this package. What is not called is not imported: that took longer than a small lint."""
     return import_module(f"kubectl_dra.cli.{name}")
 
 

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
-from kubectl_dra.cli.can.run import NEEDS
+from kubectl_dra.cli.can import NEEDS
 from kubectl_dra.cluster.snapshot import Permission
 from tests.cli.conftest import Ran
 from tools.api_server import Answer, APIServer, Asked, forbidden

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.cli.demo.run import played_examples
+from kubectl_dra.cli.demo import played_examples
 from tests.cli.conftest import Ran
 
 Dra = Callable[..., Ran]

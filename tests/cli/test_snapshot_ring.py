@@ -33,8 +33,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         if len(pauses) == 5:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("kubectl_dra.cli.snapshot.run.time.time", lambda: now[0])
-    monkeypatch.setattr("kubectl_dra.cli.snapshot.run.time.sleep", pause)
+    monkeypatch.setattr("kubectl_dra.cli.snapshot.time.time", lambda: now[0])
+    monkeypatch.setattr("kubectl_dra.cli.snapshot.time.sleep", pause)
     return pauses
 
 
@@ -53,7 +53,7 @@ def test_a_ring_of_snapshots_answers_as_of_then(dra: Dra, tmp_path: Path, clock:
             server.close()
         return write(folder, at)
 
-    monkeypatch.setattr("kubectl_dra.cli.snapshot.run.path_at", later)
+    monkeypatch.setattr("kubectl_dra.cli.snapshot.path_at", later)
     ran = dra("snapshot", "--every", "10m", "--keep", "3", "-o", "ring", "--kubeconfig", config)
     assert ran.code == 130 and "trying again in 10m" in ran.err
     assert [snapshot.at for snapshot in taken(tmp_path / "ring")] == [

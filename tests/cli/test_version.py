@@ -13,8 +13,8 @@ import yaml
 from kubectl_dra import __version__
 from kubectl_dra.api.releases import known_gates
 from kubectl_dra.api.slices import Device
+from kubectl_dra.cli import version as version_run
 from kubectl_dra.cli.release import assumed
-from kubectl_dra.cli.version import run as version_run
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.errors import UsageError
 from tests.cli.conftest import Ran

@@ -11,8 +11,8 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from kubectl_dra.cli.lint import LintFlags
 from kubectl_dra.cli.lint.run import job_for
-from kubectl_dra.cli.lsp import LspFlags
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.lint.engine import lint
 from kubectl_dra.lsp.hovers import hover_at
@@ -62,8 +62,8 @@ def _only_text(text: str) -> None:
 
 
 def _known(snapshot: Path | None) -> tuple[Any, Knowledge]:
-    flags = LspFlags(snapshots=(str(snapshot),) if snapshot is not None else ())
-    job, _ = job_for(flags.as_lint(), ConnectionFlags())
+    flags = LintFlags(snapshots=(str(snapshot),) if snapshot is not None else ())
+    job, _ = job_for(flags, ConnectionFlags())
     return job, Knowledge(job.target)
 
 

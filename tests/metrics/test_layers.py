@@ -11,8 +11,8 @@ import yaml
 from prometheus_client import generate_latest
 
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS, kind_here
-from kubectl_dra.cli.metrics import MetricsFlags
-from kubectl_dra.cli.metrics.run import Counting
+from kubectl_dra.cli.flags import MetricsFlags
+from kubectl_dra.cli.metrics import Counting
 from kubectl_dra.cluster.connection import ConnectionOptions
 from kubectl_dra.cluster.follow import FollowedCluster
 from kubectl_dra.cluster.kinds import is_namespaced

@@ -15,8 +15,8 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from kubectl_dra.cli.metrics import MetricsFlags
-from kubectl_dra.cli.metrics.run import Counting
+from kubectl_dra.cli.flags import MetricsFlags
+from kubectl_dra.cli.metrics import Counting
 from kubectl_dra.cluster import watch
 from kubectl_dra.cluster.connection import ConnectionOptions
 from kubectl_dra.cluster.follow import FollowedCluster

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from kubectl_dra.cli.flags import UiFlags
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cli.ui import UiFlags
-from kubectl_dra.cli.ui.source import LiveCluster
+from kubectl_dra.cli.ui import LiveCluster
 from kubectl_dra.errors import DraError
 from tests.cli.conftest import Ran
 from tests.taint.world import claim, device_class, gpu, node, pod, result, slice_of

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from kubectl_dra.cli.ui import UiFlags
-from kubectl_dra.cli.ui.source import SavedCluster
+from kubectl_dra.cli.flags import UiFlags
+from kubectl_dra.cli.ui import SavedCluster
 from kubectl_dra.ui.pages import answer
 from kubectl_dra.ui.tables import Asked
 from tools.cases import CASES, asked

@@ -13,9 +13,9 @@ import pytest
 from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.questions import questions_of
+from kubectl_dra.cli.flags import UiFlags
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cli.ui import UiFlags
-from kubectl_dra.cli.ui.source import SavedCluster
+from kubectl_dra.cli.ui import SavedCluster
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.errors import ClusterError, InputError
 from kubectl_dra.explain.pipeline import diagnose

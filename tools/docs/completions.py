@@ -100,8 +100,8 @@ def _again(repeatable: bool) -> str:
 
 def _values() -> dict[str, list[tuple[str, str]]]:
     from kubectl_dra.api.releases import NEWEST_MODELLED, OLDEST_MODELLED, known_gates
-    from kubectl_dra.cli.can.run import NEEDS
-    from kubectl_dra.cli.demo.run import played_examples
+    from kubectl_dra.cli.can import NEEDS
+    from kubectl_dra.cli.demo import played_examples
     from kubectl_dra.explain.causes.registry import all_kinds
     from kubectl_dra.lint.rules import RULES
     from kubectl_dra.taint.typed import EFFECTS

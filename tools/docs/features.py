@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kubectl_dra.cli.version.run import describe
+from kubectl_dra.cli.version import describe
 
 _INTRODUCTION = """\
 # Features by release

@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, Final, cast
 
 from pygls.protocol import default_converter
 
+from kubectl_dra.cli.lint import LintFlags
 from kubectl_dra.cli.lint.run import job_for
-from kubectl_dra.cli.lsp import LspFlags
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lsp.server import Protocol, Requests, server
@@ -51,7 +51,7 @@ class _Written(BytesIO):
 @cache
 def _job(with_snapshot: bool) -> Job:
     snapshots = (str(EXAMPLES / "mixed-fleet" / "cluster.yaml"),) if with_snapshot else ()
-    return job_for(LspFlags(snapshots=snapshots).as_lint(), ConnectionFlags())[0]
+    return job_for(LintFlags(snapshots=snapshots), ConnectionFlags())[0]
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from kubectl_dra.cli.completion.flags import CompletionFlags
+from kubectl_dra.cli.flags import CompletionFlags
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.safe_output import put
 

@@ -8,11 +8,10 @@ from msgspec.structs import replace
 
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.command_line import cluster_flags
-from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
-from kubectl_dra.cli.devices.run import ObjectAnswer, listed, print_devices
-from kubectl_dra.cli.drivers import DriversFlags
+from kubectl_dra.cli.devices import ObjectAnswer, listed, print_devices
 from kubectl_dra.cli.explain import RELEASE, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.target import TypedTarget
+from kubectl_dra.cli.list_flags import DevicesFlags, DevicesOutput, DriversFlags
 from kubectl_dra.cli.options import ConnectionFlags, TableOutput
 from kubectl_dra.command import kubectl
 from kubectl_dra.errors import UsageError
@@ -118,7 +117,7 @@ def _print_rest(now: ClassNow | DeviceNow, flags: DevicesFlags, connection: Conn
 
 
 def _run_driver(name: str, flags: ExplainFlags, connection: ConnectionFlags) -> int:
-    from kubectl_dra.cli.drivers.run import run
+    from kubectl_dra.cli.drivers import run
 
     if flags.output is ExplainOutput.html:
         raise UsageError("explain driver/NAME prints text, json or yaml, not html")

@@ -1,4 +1,4 @@
-"""The flags and arguments of ``kubectl dra taint``."""
+"""The flags and arguments of ``kubectl dra taint`` and ``untaint``."""
 
 from __future__ import annotations
 
@@ -149,6 +149,27 @@ class TaintFlags(DeviceFlags, frozen=True):
             "--output", "-o", help="Output format; json is a report, yaml the rules, which kubectl apply -f - takes."
         ),
     ] = TaintOutput.text
+    field_manager: FieldManager = "kubectl-dra"
+    color: opt.ColorOption = opt.Color.auto
+    snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
+    namespace: opt.Namespace = ""
+
+
+class UntaintFlags(DeviceFlags, frozen=True):
+    """The flags and arguments of ``untaint``."""
+
+    words: Annotated[
+        tuple[str, ...], typer.Argument(metavar="[DEVICE]... [KEY[[=VALUE]:EFFECT]-]", show_default=False)
+    ] = ()
+    expired: Annotated[bool, typer.Option("--expired", help="Every expired rule of kubectl dra.")] = False
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Also remove rules that others made for exactly these devices.")
+    ] = False
+    wait: Wait = ""
+    yes: Yes = False
+    dry_run: DryRunOption = DryRun.none
+    output: OutputOption = TaintOutput.text
     field_manager: FieldManager = "kubectl-dra"
     color: opt.ColorOption = opt.Color.auto
     snapshots: opt.Snapshots = ()

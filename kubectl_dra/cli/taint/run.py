@@ -57,9 +57,9 @@ def run(flags: TaintFlags, connection: ConnectionFlags, ask: Confirm = confirmed
     if words.removals:
         if words.taints:
             raise UsageError("add and remove in two commands: they show different things before they write")
-        from kubectl_dra.cli.untaint import run as untaint_run
+        from kubectl_dra.cli import untaint
 
-        return untaint_run.run(untaint_run.from_taint(flags), connection)
+        return untaint.run(untaint.from_taint(flags), connection)
     if not words.taints:
         hint = f'; "{words.devices[-1]}" has no effect and is taken for a device' if words.devices else ""
         raise UsageError(f"say which taint: KEY[=VALUE]:EFFECT such as maintenance:NoSchedule, or KEY- to remove{hint}")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubectl_dra.cli.demo import DemoFlags
+from kubectl_dra.cli.flags import DemoFlags
 from kubectl_dra.command import CommandLine
 from kubectl_dra.data.code_pages import packed
 from kubectl_dra.errors import InputError

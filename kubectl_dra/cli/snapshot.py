@@ -15,9 +15,9 @@ from typing import Final, TextIO
 from msgspec.structs import replace
 
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
+from kubectl_dra.cli.flags import SnapshotFlags
 from kubectl_dra.cli.live import Progress, connection_options, passes, seconds
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cli.snapshot import SnapshotFlags
 from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.duplicates import Place

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import asdict
+
+from kubectl_dra.cli.flags import LspFlags
+from kubectl_dra.cli.lint import LintFlags
 from kubectl_dra.cli.lint.run import job_for
-from kubectl_dra.cli.lsp import LspFlags
 from kubectl_dra.cli.missing_package import missing_package
 
 if TYPE_CHECKING:
@@ -24,6 +27,6 @@ def run(flags: LspFlags, connection: ConnectionFlags) -> int:
         raise missing_package("lsp", "pygls") from None
     from kubectl_dra.lsp.server import serve
 
-    job, _ = job_for(flags.as_lint(), connection)
+    job, _ = job_for(LintFlags(**asdict(flags)), connection)
     serve(job)
     return 0

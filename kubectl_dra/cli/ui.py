@@ -1,7 +1,10 @@
-"""The live or saved cluster behind the screen: read, watched and tainted by what the other commands do."""
+"""What ``ui`` does: find out whether there is a terminal, then show the screen until somebody ends it."""
 
 from __future__ import annotations
 
+import gc
+import os
+import sys
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import PurePath
@@ -10,13 +13,15 @@ from typing import Any, TextIO
 from msgspec.structs import replace
 
 from kubectl_dra.api.pods import Pod
+from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.cli.command_line import cluster_flags
-from kubectl_dra.cli.explain.reading import completed, settings_of
+from kubectl_dra.cli.explain.reading import completed, scheduler_config, settings_of
+from kubectl_dra.cli.flags import UiFlags
 from kubectl_dra.cli.live import connection_options, passes, read_saved
+from kubectl_dra.cli.missing_package import missing_package
 from kubectl_dra.cli.options import Color, ConnectionFlags
-from kubectl_dra.cli.taint import DryRun, TaintFlags
-from kubectl_dra.cli.ui import UiFlags
-from kubectl_dra.cli.untaint import UntaintFlags
+from kubectl_dra.cli.release import assumed
+from kubectl_dra.cli.taint import DryRun, TaintFlags, UntaintFlags
 from kubectl_dra.cluster.files import saved_object
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
@@ -24,6 +29,43 @@ from kubectl_dra.cluster.watch import Watch
 from kubectl_dra.errors import ClusterError, DraError, UsageError
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.ui.worker import Ask, ScreenSource, Tainting
+
+
+def run(flags: UiFlags, connection: ConnectionFlags) -> int:
+    """Shows the screen; returns the exit code.
+
+    Raises:
+        DraError: wrong usage, no terminal, a missing package, input that cannot be read, a cluster that does not
+            answer.
+    """
+    try:
+        import textual  # noqa: F401
+    except ImportError:
+        raise missing_package("ui", "textual") from None
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+        raise UsageError("ui needs a terminal; kubectl dra top, explain, claims and devices print the same")
+    if os.environ.get("TERM") == "dumb":
+        raise UsageError("ui needs a terminal that can move its cursor, and TERM is dumb")
+    from kubectl_dra.ui.app import Screens
+
+    # What is wrong with it is said before anything is read.
+    assumed(Snapshot(), flags.release, flags.gates)
+    scheduler_config(flags, UNTOLD)
+    if flags.color is Color.never:
+        os.environ["NO_COLOR"] = "1"
+    # This may take hours, and each view leaves garbage.
+    gc.enable()
+    screens = Screens(source_of(flags, connection))
+    screens.run(mouse=False)
+    if screens.failure is not None:
+        raise screens.failure
+    if screens.interrupted:
+        raise KeyboardInterrupt
+    return screens.return_code or 0
+
+
+# The live or saved cluster behind the screen: read, watched and tainted by what the other commands do.
+
 
 WATCHED = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "Pod")
 """Nodes tell that they are alive all the time: they are only read again with the rest."""
@@ -150,7 +192,7 @@ class LiveCluster:
     def taint(self, wanted: Tainting, out: TextIO, ask: Ask, *, only_say: bool) -> int:
         """Run ``taint`` or ``untaint``."""
         from kubectl_dra.cli.taint.run import run as taint
-        from kubectl_dra.cli.untaint.run import run as untaint
+        from kubectl_dra.cli.untaint import run as untaint
 
         dry_run = DryRun.client if only_say else DryRun.none
         device = str(wanted.device)

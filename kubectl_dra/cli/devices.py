@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.command_line import cluster_flags, repeated
-from kubectl_dra.cli.devices import DevicesFlags, DevicesOutput
+from kubectl_dra.cli.list_flags import DevicesFlags, DevicesOutput
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.snapshot import Snapshot

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from kubectl_dra.cli import listing
-from kubectl_dra.cli.claims import ClaimsFlags
 from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.kind_words import kind_of
 from kubectl_dra.cli.label_selector import label_selector
+from kubectl_dra.cli.list_flags import ClaimsFlags
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, TableOutput
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import moment
-from kubectl_dra.errors import UsageError
+from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.report.structured import write
 from kubectl_dra.safe_output import put
+from kubectl_dra.text import did_you_mean_or_known
 from kubectl_dra.usage.claim_use import ClaimUses, claim_uses, sorted_claims
+
+if TYPE_CHECKING:
+    from kubectl_dra.usage.alignment import Alignments, Way
 
 KINDS = ("ResourceClaim", "Pod")
 """The kinds that the table is made from."""
@@ -35,10 +42,7 @@ def run(flags: ClaimsFlags, connection: ConnectionFlags) -> int:
     if flags.full and flags.limit is not None:
         raise UsageError("--full shows all claims; leave --limit out")
     if flags.alignment:
-        pods = tuple(map(_pod_name, flags.pods))
-        from kubectl_dra.cli.claims.alignment import run as run_alignment
-
-        return run_alignment(flags, pods, connection)
+        return _run_alignment(flags, tuple(map(_pod_name, flags.pods)), connection)
     if flags.pods:
         from kubectl_dra.cli.unknown_words import unexpected_words
 
@@ -97,3 +101,56 @@ def _pod_name(word: str) -> str:
     if not name or (slash and kind_of(kind) != "pod"):
         raise UsageError(f'"{word}" is not of the form NAME or pod/NAME')
     return name
+
+
+# ``--alignment``: where devices are, and what would align those of one pod.
+
+
+def _run_alignment(flags: ClaimsFlags, pods: Sequence[str], connection: ConnectionFlags) -> int:
+    """Lists pods and prints; returns the exit code."""
+    from kubectl_dra.cli.explain.reading import completed, read_cluster
+    from kubectl_dra.cli.release import assumed
+    from kubectl_dra.usage.alignment import alignments, ways_to_align
+
+    if flags.states or flags.output in (TableOutput.name, TableOutput.wide):
+        raise UsageError("--alignment lists pods: leave --state and -o wide and name out")
+    snapshot, _ = read_cluster(flags, connection)
+    labels = label_selector(flags.labels) if flags.labels else None
+    aligned = alignments(snapshot, flags.namespace, labels, pods)
+    known = {name for space, name in snapshot.pods if flags.namespace in ("", space)}
+    if missing := [name for name in pods if name not in known]:
+        place = f" in namespace {flags.namespace}" if flags.namespace else ""
+        raise InputError(f"there is no pod {missing[0]}{place}; {did_you_mean_or_known(missing[0], known)}")
+    ways: tuple[Way, ...] = ()
+    if len(aligned.pods) == 1 and aligned.pods[0].split:
+        waiting = replace(aligned.pods[0].pod, node_name="")
+        snapshot = completed(snapshot, [waiting], flags, connection)
+        ways = ways_to_align(aligned.pods[0], snapshot, assumed(snapshot))
+    _print_alignment(aligned, ways, pods, flags, connection)
+    return _alignment_code(aligned)
+
+
+def _alignment_code(aligned: Alignments) -> int:
+    from kubectl_dra.usage.alignment import Alignment
+
+    if aligned.unread:
+        return EXIT_UNDETERMINED
+    if not aligned.pods:
+        return EXIT_NO
+    states = aligned.counts
+    if Alignment.APART in states:
+        return EXIT_NO
+    return EXIT_UNDETERMINED if {*states} == {Alignment.UNKNOWN} else 0
+
+
+def _print_alignment(
+    alignments: Alignments, ways: Sequence[Way], pods: Sequence[str], flags: ClaimsFlags, connection: ConnectionFlags
+) -> None:
+    from kubectl_dra.report.alignment import to_json, write_alignments
+
+    if flags.output is not TableOutput.text:
+        write(to_json(alignments, ways), flags.output.value, sys.stdout, _alignment_code(alignments))
+        return
+    listing.tell_notes(alignments.unread)
+    where = cluster_flags(flags, connection)
+    write_alignments(alignments, ways, flags.color.value, where=where, limit=flags.limit, named=pods)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.command_line import cluster_flags
-from kubectl_dra.cli.drivers import DriversFlags
+from kubectl_dra.cli.list_flags import DriversFlags
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, TableOutput
 from kubectl_dra.cluster.snapshot import Snapshot

@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from msgspec import Struct
 
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
-from kubectl_dra.cli.can import CanFlags
-from kubectl_dra.cli.claims import run as claims
+from kubectl_dra.cli import claims, devices, drivers, top
 from kubectl_dra.cli.command_line import connection_flags
-from kubectl_dra.cli.devices import run as devices
-from kubectl_dra.cli.drivers import run as drivers
+from kubectl_dra.cli.flags import CanFlags
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cli.snapshot.run import SAVED_KINDS
-from kubectl_dra.cli.top import run as top
+from kubectl_dra.cli.snapshot import SAVED_KINDS
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, is_namespaced_resource, resource_of
 from kubectl_dra.cluster.snapshot import KINDS, Permission
 from kubectl_dra.command import CURRENT, ClusterFlags, CommandEffect, CommandLine

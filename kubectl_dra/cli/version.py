@@ -17,8 +17,8 @@ from kubectl_dra.api.releases import (
     known_gates,
     parse_release,
 )
+from kubectl_dra.cli.flags import VersionFlags
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cli.version import VersionFlags
 from kubectl_dra.errors import ClusterError
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 

@@ -13,9 +13,8 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaintRule
 from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cli.taint import DeviceFlags, TaintFlags, session
+from kubectl_dra.cli.taint import DeviceFlags, TaintFlags, UntaintFlags, session
 from kubectl_dra.cli.taint.session import TaintedCluster, confirmed, say
-from kubectl_dra.cli.untaint import UntaintFlags
 from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE
 from kubectl_dra.cluster.time_read import moment

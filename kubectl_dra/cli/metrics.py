@@ -16,8 +16,8 @@ from kubectl_dra.cli.explain.reading import (
     settings_of,
     with_daemon_sets,
 )
+from kubectl_dra.cli.flags import MetricsFlags
 from kubectl_dra.cli.live import connection_options
-from kubectl_dra.cli.metrics import MetricsFlags
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.follow import FollowedCluster

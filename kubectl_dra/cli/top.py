@@ -8,10 +8,10 @@ from collections.abc import Callable
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.command_line import cluster_flags
+from kubectl_dra.cli.list_flags import TopFlags
 from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, Output
 from kubectl_dra.cli.release import assumed
-from kubectl_dra.cli.top import TopFlags
 from kubectl_dra.cluster.time_read import Moment, moment
 from kubectl_dra.command import ClusterFlags
 from kubectl_dra.errors import UsageError

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.cli.command_line import cluster_flags, repeated
 from kubectl_dra.cli.explain.reading import applied, completed_for_new, read_cluster, settings_of
+from kubectl_dra.cli.flags import ShareBy, ShareFlags
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags, Output
-from kubectl_dra.cli.share import ShareBy, ShareFlags
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot

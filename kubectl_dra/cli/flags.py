@@ -1,0 +1,312 @@
+"""What can be typed after the commands that are one module and list nothing."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from kubectl_dra.cli import options as opt
+from kubectl_dra.cli.command_line import ClusterCommand, CommandFlags, DocumentedCommand, SchedulingFlags
+
+
+class FitOutput(StrEnum):
+    """Output formats of the answer."""
+
+    text = "text"
+    json = "json"
+    yaml = "yaml"
+    html = "html"
+
+
+class FitFlags(SchedulingFlags, frozen=True):
+    """What is typed after ``fit``."""
+
+    target: Annotated[
+        tuple[str, ...],
+        typer.Argument(
+            metavar="[deployment/NAME]",
+            help="A workload of the cluster, in place of a manifest: also job/NAME, statefulset/NAME and the like.",
+            show_default=False,
+        ),
+    ] = ()
+    manifests: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            "--filename",
+            "-f",
+            metavar="MANIFEST",
+            callback=opt.no_empty_path,
+            help="The workload: Deployment, StatefulSet, Job, JobSet, LeaderWorkerSet, PodGroup with its pods, Pod and "
+            "the like; - is standard input.",
+        ),
+    ] = ()
+    replicas: Annotated[
+        int | None,
+        typer.Option("--replicas", metavar="N", min=1, help="Place so many replicas instead of those written."),
+    ] = None
+    most: Annotated[bool, typer.Option("--max", help="Place as many replicas as fit.")] = False
+    with_nodes: opt.WithNodes = ()
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Explain the first pod that does not fit, as explain does.")
+    ] = False
+    full: Annotated[
+        bool, typer.Option("--full", help="Every node that gets pods, everything that makes room, and all notes.")
+    ] = False
+    namespace: opt.Namespace = ""
+    snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
+    output: Annotated[FitOutput, typer.Option("--output", "-o", help="Output format; html is one page.")] = (
+        FitOutput.text
+    )
+    scheduler_config: opt.SchedulerConfigOption = ""
+    color: opt.ColorOption = opt.Color.auto
+    release: opt.ReleaseOption = ""
+    gates: opt.GatesOption = ()
+
+
+class ShareBy(StrEnum):
+    """A way to share: the values of ``fit.sharing.SharingWay``, named here without importing it."""
+
+    each = "each"
+    claim = "claim"
+    time_slices = "time-slices"
+    mps = "mps"
+    partitions = "partitions"
+    capacity = "capacity"
+    admin = "admin"
+
+
+class ShareFlags(SchedulingFlags, frozen=True):
+    """What is typed after ``share``."""
+
+    manifests: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            "--filename",
+            "-f",
+            metavar="MANIFEST",
+            callback=opt.no_empty_path,
+            help="A workload with a claim from a template, and the template unless the cluster has it; - is standard "
+            "input.",
+        ),
+    ] = ()
+    device_class: Annotated[
+        str, typer.Option("--class", metavar="CLASS", help="Without a manifest: share devices of this class.")
+    ] = ""
+    pods: Annotated[
+        int | None,
+        typer.Option(
+            "--pods", metavar="N", min=1, help="So many pods share, with --class. Default: 2.", show_default=False
+        ),
+    ] = None
+    containers: Annotated[
+        int | None,
+        typer.Option(
+            "--containers",
+            metavar="N",
+            min=2,
+            help="So many containers of one pod share, with --class.",
+            show_default=False,
+        ),
+    ] = None
+    tolerate: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            "--tolerate",
+            metavar="KEY[=VALUE][:EFFECT]",
+            help="With --class: the pods tolerate this taint of nodes; may be repeated.",
+        ),
+    ] = ()
+    by: Annotated[
+        ShareBy | None,
+        typer.Option("--by", help="Write the manifest for this way to standard output.", show_default=False),
+    ] = None
+    part: Annotated[
+        str, typer.Option("--part", metavar="QUANTITY", help="With capacity: how much each pod gets, such as 10Gi.")
+    ] = ""
+    namespace: opt.Namespace = ""
+    snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
+    output: opt.OutputOption = opt.Output.text
+    color: opt.ColorOption = opt.Color.auto
+    release: opt.ReleaseOption = ""
+    gates: opt.GatesOption = ()
+
+
+class MetricsFlags(SchedulingFlags, frozen=True):
+    """What is typed after ``metrics``."""
+
+    listen: Annotated[
+        str,
+        typer.Option(
+            "--listen",
+            metavar="[HOST]:PORT",
+            help="Serve the metrics here and keep them current by watching the cluster. Default: print them once.",
+        ),
+    ] = ""
+    node_pool_labels: Annotated[
+        tuple[str, ...],
+        typer.Option(
+            "--node-pool-label",
+            metavar="KEY",
+            help="Label of nodes whose value is node_pool; of several the first that a node has. Default: those of "
+            "GKE, EKS, AKS and Karpenter, else the instance type.",
+        ),
+    ] = ()
+    snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
+    scheduler_config: opt.SchedulerConfigOption = ""
+    release: opt.ReleaseOption = ""
+    gates: opt.GatesOption = ()
+
+
+class SnapshotFlags(CommandFlags, frozen=True):
+    """The flags of ``snapshot``."""
+
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The file to write: .json, .yaml or .yml, or - for JSON on stdout."
+        ),
+    ] = ""
+    anonymize: Annotated[
+        bool, typer.Option("--anonymize", help="Replace names and other identities, consistently.")
+    ] = False
+    seed: Annotated[
+        str,
+        typer.Option(
+            "--seed",
+            metavar="TEXT",
+            help="With --anonymize: give serial numbers and UUIDs the same replacements in each run. Default: random.",
+        ),
+    ] = ""
+    names: Annotated[
+        str,
+        typer.Option(
+            "--names",
+            metavar="FILE",
+            help="With --anonymize: also write a JSON file that maps each name to its replacement. Keep it private.",
+        ),
+    ] = ""
+    every: Annotated[
+        str,
+        typer.Option(
+            "--every",
+            metavar="DURATION",
+            help="Go on, with a new snapshot so often (10m, 1h), each a file in the directory of --output.",
+        ),
+    ] = ""
+    keep: Annotated[
+        int, typer.Option("--keep", metavar="N", min=1, help="With --every: how many snapshots to keep, the newest.")
+    ] = 144
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False
+    snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
+    namespace: Annotated[
+        str,
+        typer.Option(
+            "--namespace", "-n", metavar="NS", help="Namespace to read if reading all namespaces is forbidden."
+        ),
+    ] = ""
+
+
+class CanFlags(CommandFlags, frozen=True):
+    """The flags of ``can``."""
+
+    command: Annotated[
+        str, typer.Argument(metavar="[COMMAND]", help="The command to ask about. Default: all that ask a cluster.")
+    ] = ""
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", metavar="NS", help="Also say what is allowed in this namespace alone.")
+    ] = ""
+    needs: Annotated[
+        bool, typer.Option("--needs", help="Print what it needs, without asking a server; -o yaml prints the role.")
+    ] = False
+    full: Annotated[bool, typer.Option("--full", help="Also name the permissions that only some answers need.")] = False
+    output: opt.OutputOption = opt.Output.text
+    color: opt.ColorOption = opt.Color.auto
+
+
+class DemoFlags(CommandFlags, frozen=True):
+    """The flags and arguments of ``demo``."""
+
+    COMMAND = DocumentedCommand
+
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="The example to play.", show_default=False)] = ""
+    path: Annotated[bool, typer.Option("--path", help="Print where the example's files are, and play nothing.")] = False
+    color: opt.ColorOption = opt.Color.auto
+
+
+class UiFlags(SchedulingFlags, frozen=True):
+    """What is typed after ``ui``."""
+
+    namespace: Annotated[
+        str,
+        typer.Option("--namespace", "-n", metavar="NS", help="Only claims and pods of this namespace. Default: all."),
+    ] = ""
+    snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
+    scheduler_config: opt.SchedulerConfigOption = ""
+    color: opt.ColorOption = opt.Color.auto
+    release: opt.ReleaseOption = ""
+    gates: opt.GatesOption = ()
+
+
+class LspFlags(CommandFlags, frozen=True):
+    """The flags of ``lsp``: those of ``lint`` that say what to check for, under the same names."""
+
+    snapshots: opt.Snapshots = ()
+    complete: opt.Complete = False
+    live: Annotated[bool, typer.Option("--live", help="Know the classes and devices of the cluster.")] = False
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", metavar="NS", help="With --live: read this namespace of the cluster.")
+    ] = ""
+    config: Annotated[
+        str, typer.Option("--config", metavar="FILE", help="Configuration instead of the nearest .kubectl-dra.yaml.")
+    ] = ""
+    release: Annotated[
+        str,
+        typer.Option(
+            "--kubernetes-version",
+            metavar="VERSION",
+            help="Release to check for, 1.31 to 1.37. Default: the cluster's with --live or --snapshot, else 1.37.",
+        ),
+    ] = ""
+    gates: opt.GatesOption = ()
+
+
+class Quick(ClusterCommand):
+    """A command that does not wait for an unresponsive server."""
+
+    request_timeout = "3s"
+
+
+class VersionFlags(CommandFlags, frozen=True):
+    """The flags of ``version``."""
+
+    COMMAND = Quick
+    client: Annotated[bool, typer.Option("--client", help="Do not ask the server.")] = False
+    full: Annotated[bool, typer.Option("--full", help="List the kinds and feature gates of each release as well.")] = (
+        False
+    )
+    output: opt.OutputOption = opt.Output.text
+    color: opt.ColorOption = opt.Color.auto
+
+
+class Shell(StrEnum):
+    """The shell, or kubectl."""
+
+    bash = "bash"
+    zsh = "zsh"
+    fish = "fish"
+    powershell = "powershell"
+    kubectl = "kubectl"
+
+
+class CompletionFlags(CommandFlags, frozen=True):
+    """The flags and arguments of ``completion``."""
+
+    COMMAND = DocumentedCommand
+    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish|powershell|kubectl", help="The shell, or kubectl.")]
