@@ -132,14 +132,9 @@ class Placer:
 
     def placement(self) -> Placement:
         """What came of it so far."""
-        kinds = {
-            new.likeness
-            for new in (
-                *(placed_pod.new for placed_pod in self.placed_pods),
-                *(unplaced.new for unplaced in self.refused),
-            )
-        }
-        simple = (len(kinds) <= 1 or self._apart()) and all(outcome.local for outcome in self._outcomes.values())
+        pods = [placed_pod.new for placed_pod in self.placed_pods] + [unplaced.new for unplaced in self.refused]
+        kinds = {new.likeness for new in pods}
+        simple = (len(kinds) <= 1 or self._apart(pods)) and all(outcome.local for outcome in self._outcomes.values())
         simple = simple and not any(placed_pod.evicted or placed_pod.new.group[2] for placed_pod in self.placed_pods)
         nodes_open = not simple and (self._free or self._chance.taken)
         return Placement(
@@ -153,9 +148,8 @@ class Placer:
             tuple(self._unknown),
         )
 
-    def _apart(self) -> bool:
+    def _apart(self, pods: Sequence[NewPod]) -> bool:
         """Whether each pod is for a node of its own, as those of a DaemonSet, and takes devices of that one only."""
-        pods = [*(placed_pod.new for placed_pod in self.placed_pods), *(unplaced.new for unplaced in self.refused)]
         nodes = [node_of(new.pod) for new in pods]
         own = all(nodes) and len(set(nodes)) == len(nodes)
         return own and all(published.scope.node_name for published in self.state.snapshot.slices)

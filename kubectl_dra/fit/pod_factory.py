@@ -96,7 +96,9 @@ class PodFactory:
         self._admitted = self.question.pod
         # What quotas leave changes with each pod.
         others = (refusal.plugin is not AdmissionPlugin.RESOURCE_QUOTA for refusal in self.question.refusals)
-        self.unchangeable = tuple(refused_changes(self._of_existing(snapshot), snapshot))
+        # The manifest means the pod of this name where it exists.
+        there = self._role.exact and (pod.metadata.namespace, pod.metadata.name) in snapshot.pods
+        self.unchangeable = tuple(refused_changes(structs.replace(self.question, exists=there), snapshot))
         # Of the rest, such as a quota or a template that is missing, each pod tells by itself.
         self._held = any(finding.kind.queued for finding in of_question(self.question, snapshot))
         # Nobody allocates for a pod that names its node itself.
@@ -131,8 +133,8 @@ class PodFactory:
                 *self._workload.nodes[ordinal.replica :][:1],
             )
             likeness = (*likeness, own)
-        new = NewPod(pod, claims, likeness, self._number, self._place, ordinal)
-        return structs.replace(new, refused=self._refused, held=self._held)
+        refused, held = self._refused, self._held
+        return NewPod(pod, claims, likeness, self._number, self._place, ordinal, refused=refused, held=held)
 
     def is_as_written(self, pod: Pod) -> bool:
         """Whether a pod that exists is as one that would be made now."""
@@ -143,12 +145,6 @@ class PodFactory:
         if self._role.written and has_all_of(pod, self._role.written, self._admitted.spec.priority):
             return True
         return are_alike(pod.spec, self._admitted.spec)
-
-    def _of_existing(self, snapshot: Snapshot) -> Question:
-        """The question about the pod that the manifest means, where that exists."""
-        pod = self._role.pod
-        there = self._role.exact and (pod.metadata.namespace, pod.metadata.name) in snapshot.pods
-        return structs.replace(self.question, exists=there)
 
     def keep(self, pod: Pod, ordinal: Ordinal, snapshot: Snapshot) -> NewPod:
         """A pod of the role that exists and waits, with what it has: claims that were made for it among others."""

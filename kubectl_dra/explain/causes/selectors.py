@@ -189,7 +189,7 @@ def _remedy(blocked: Blocked, have: Words, *, unknown: bool) -> Remedy | None:
     single = any(names_single(slot.comparison) for slot in slots(term))
     index = blocked.spec.selectors.index(stage.program)
     for offer in loosened_term(blocked.view, place, index, blocked.spec, stage.term, blocked.lost):
-        if remedy := proved(blocked.what_if, offer.change, "Ask for a value that devices have: {what}."):
+        if remedy := proved(blocked.what_if, offer, "Ask for a value that devices have: {what}."):
             return remedy
     drop = ReplaceTerm(place, blocked.view.cycle.selectors, index, stage.term, term.expression)
     proof = blocked.what_if.proof_with(drop)

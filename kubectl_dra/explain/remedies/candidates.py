@@ -100,9 +100,8 @@ def _terms(view: DeviceView, located: Located) -> Iterator[Change]:
             if not refused or tried == MAX_TERMS:
                 continue
             tried += 1
-            for offer in loosened_term(view, located.place, index, spec, number, refused):
-                if not listed or offer.amount:
-                    yield offer.change
+            offers = loosened_term(view, located.place, index, spec, number, refused)
+            yield from (offer for offer in offers if not listed or offer.amount)
             yield ReplaceTerm(located.place, selectors, index, number, term.expression)
 
 

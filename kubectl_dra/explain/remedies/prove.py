@@ -211,7 +211,7 @@ class WhatIf(Struct, frozen=True, dict=True):
     def _shown(self, outcome: Outcome, node: Node) -> Proof | None:
         """What the attempt on a node shows if the pod is taken, and no driver is known to refuse what it gets."""
         attempt = outcome.try_on(node)
-        if not attempt.certain or self._never_binds(node) or not self._takes(outcome, node):
+        if not attempt.certain or self._never_binds(node) or self._rejection(outcome, node) is not None:
             return None
         claims, state = tuple(outcome.devices.given_on(node)), outcome.state
         if self._ended_at_once(claims):
@@ -286,10 +286,6 @@ class WhatIf(Struct, frozen=True, dict=True):
         if self.pod is None or node.name not in self.outcome.state.nodes:
             return None
         return self._others.filter(self.outcome.state.nodes[node.name])
-
-    def _takes(self, outcome: Outcome, node: Node) -> bool:
-        """Whether all filters accept the pod on a node."""
-        return self._rejection(outcome, node) is None
 
     def _rejection(self, outcome: Outcome, node: Node) -> Rejection | None:
         """Why a filter refuses the pod on a node."""

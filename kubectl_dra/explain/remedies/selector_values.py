@@ -55,13 +55,6 @@ class Offer(NamedTuple):
     carriers: Sequence[PublishedDevice] = ()
 
 
-class TermOffer(NamedTuple):
-    """The change that applies an offer to a request."""
-
-    change: ReplaceTerm
-    amount: bool
-
-
 class Slot(NamedTuple):
     """A constant in an expression that is compared with a device's value."""
 
@@ -79,7 +72,7 @@ def loosened_term(
     spec: DeviceRequest,
     term: int,
     refused: Sequence[PublishedDevice],
-) -> Iterator[TermOffer]:
+) -> Iterator[ReplaceTerm]:
     """Changes of one term of a request's selector ``index`` with which it holds on some of the devices it rejects."""
     selectors, expression = view.cycle.selectors, spec.selectors[index] or ""
     written = " ".join(text for text in spec.selectors if text)
@@ -89,8 +82,7 @@ def loosened_term(
         # Another device is no way to get this one, nor is the opposite of what is wanted.
         if offer.old in _BOOLEANS or (single and not _misspelt(offer.old, offer.new)):
             continue
-        near = tuple(view.near(_like(view, offer.carriers, refused)))
-        change = ReplaceTerm(
+        yield ReplaceTerm(
             place,
             selectors,
             index,
@@ -99,11 +91,10 @@ def loosened_term(
             offer.new_term,
             offer.old,
             offer.new,
-            near=near,
+            near=tuple(view.near(_like(view, offer.carriers, refused))),
             amount=offer.amount,
             once=len(re.findall(rf"(?<![\w-]){re.escape(offer.old)}(?![\w.-])", written)) == 1,
         )
-        yield TermOffer(change, offer.amount)
 
 
 def _misspelt(written: str, other: str) -> bool:
@@ -144,17 +135,16 @@ def loosened(selectors: Selectors, expression: str, term: int, items: Sequence[P
         carriers = seen.carriers(value for value, _ in texts)
         for value, text in texts:
             devices = everything or [item.exact for item in carriers[value]]
-            for edit in _edits(slot, expression, text):
-                changed = expression[: edit.start] + edit.text + expression[edit.end :]
-                if not _holds(selectors, changed, term, devices):
-                    continue
-                end = program.end + len(edit.text) - (edit.end - edit.start)
-                new_term = changed[program.start : end]
-                amount = slot.kind in _ORDERED
-                old = expression[edit.start : edit.end]
-                yield Offer(old, edit.text, program.expression, new_term, amount, carriers[value])
-                offered += 1
-                break
+            # Devices have just this value, so that equal ones have to pass.
+            loose = _not_strict(slot, expression, text) if slot.kind in _ORDERED else None
+            edit = loose or TermEdit(slot.start, slot.end, text)
+            changed = expression[: edit.start] + edit.text + expression[edit.end :]
+            if not _holds(selectors, changed, term, devices):
+                continue
+            new_term = changed[program.start : program.end + len(edit.text) - (edit.end - edit.start)]
+            old, amount = expression[edit.start : edit.end], slot.kind in _ORDERED
+            yield Offer(old, edit.text, program.expression, new_term, amount, carriers[value])
+            offered += 1
             if offered == MAX_OFFERS:
                 return
 
@@ -167,41 +157,35 @@ class TermEdit(NamedTuple):
     text: str
 
 
-def _edits(slot: Slot, expression: str, value: str) -> Iterator[TermEdit]:
-    """The value in place of the constant, in a comparison that equal values pass, since devices have just it."""
-    loose = next(_not_strict(slot, expression, value), None) if slot.kind in _ORDERED else None
-    yield loose or TermEdit(slot.start, slot.end, value)
-
-
-def _not_strict(slot: Slot, expression: str, value: str) -> Iterator[TermEdit]:
-    """A strict comparison with this value, as one that equal values pass; nothing for another comparison."""
+def _not_strict(slot: Slot, expression: str, value: str) -> TermEdit | None:
+    """A strict comparison with this value, as one that equal values pass; None for another comparison."""
     node = slot.comparison
     if not isinstance(node, ast.Call):
-        return
+        return None
     if (sign := _NOT_STRICT.get(node.function)) and node.target is not None:
         # It becomes a comparison of its own.
         call = expression.index(node.function, node.target.end)
         argument = expression[call + len(node.function) : slot.start] + value + expression[slot.end : node.end]
-        yield TermEdit(call, node.end, f"compareTo{argument} {sign} 0")
-    elif node.function in ("_<_", "_>_", "_==_"):
+        return TermEdit(call, node.end, f"compareTo{argument} {sign} 0")
+    if node.function in ("_<_", "_>_", "_==_"):
         left, right = node.arguments
         sign = node.function.strip("_")
         gap, rest = expression[left.end : right.start], expression[right.start : node.end]
         if sign == "==":
             if rest not in ("1", "-1") or slot.end > left.end:
-                return
+                return None
             gap, rest = gap.replace(sign, ">=" if rest == "1" else "<=", 1), "0"
         else:
             gap = gap.replace(sign, f"{sign}=", 1)
         if slot.start >= right.start:
             own = rest[: slot.start - right.start] + value + rest[slot.end - right.start :]
             start = left.end + len(gap) - len(gap.lstrip())
-            yield TermEdit(start, node.end, f"{gap.lstrip()}{own}")
-            return
+            return TermEdit(start, node.end, f"{gap.lstrip()}{own}")
         # Of a call what stands before it stays.
         start = left.target.end + 1 if isinstance(left, ast.Call) and left.target is not None else left.start
         own = expression[start : slot.start] + value + expression[slot.end : left.end]
-        yield TermEdit(start, node.end, f"{own}{gap}{rest}")
+        return TermEdit(start, node.end, f"{own}{gap}{rest}")
+    return None
 
 
 def names_single(comparison: ast.Expression) -> bool:
