@@ -61,7 +61,8 @@ def with_driver(
         change = off
     facts += odd(snapshot, rows)
     if broken is not None:
-        facts[0:0] = _state(broken)
+        about = Subject("Pod", pod_named(broken.pod)) if broken.pod is not None else Subject("driver", broken.driver)
+        facts.insert(0, Evidence(about, say("driver {driver}", driver=broken.driver), why(broken)))
         if known is None or known.entry.says == (KUBELET,):
             text = "Repair driver {driver} on node {node}: {why}."
             change = say(text, driver=broken.driver, node=broken.node, why=why(broken))
@@ -83,18 +84,14 @@ _SAID: Final = (
 
 def other_root(snapshot: Snapshot, drivers: Sequence[str], node: str) -> Iterator[Evidence]:
     """Evidence that a driver registers in another folder than the node's other plugins: the kubelet has only one."""
-    yield from _odd(snapshot, on_node(snapshot, drivers, node), (ConcernKind.OTHER_ROOT,))
-
-
-def odd(snapshot: Snapshot, rows: Sequence[NodeDriver]) -> Iterator[Evidence]:
-    """What else is odd about these drivers on their nodes and may explain a failure."""
-    yield from _odd(snapshot, rows, _ODD)
+    yield from odd(snapshot, on_node(snapshot, drivers, node), (ConcernKind.OTHER_ROOT,))
 
 
 _ODD: Final = (ConcernKind.OLDER, ConcernKind.OTHER_VERSION, ConcernKind.PLUGIN_TOO, ConcernKind.RESTARTED)
 
 
-def _odd(snapshot: Snapshot, rows: Sequence[NodeDriver], kinds: Sequence[ConcernKind]) -> Iterator[Evidence]:
+def odd(snapshot: Snapshot, rows: Sequence[NodeDriver], kinds: Sequence[ConcernKind] = _ODD) -> Iterator[Evidence]:
+    """What else is odd about these drivers on their nodes and may explain a failure."""
     # What is usual is so among all nodes.
     concerns = concerns_of(snapshot, joined(snapshot).rows) if rows else {}
     for row in rows:
@@ -170,8 +167,3 @@ _UNSEEN: Final = (
 )
 """States of a driver whose pod was not found."""
 _AWAY: Final = (DriverState.CRASHING, DriverState.NOT_STARTING, DriverState.NO_POD)
-
-
-def _state(row: NodeDriver) -> Iterator[Evidence]:
-    about = Subject("Pod", pod_named(row.pod)) if row.pod is not None else Subject("driver", row.driver)
-    yield Evidence(about, say("driver {driver}", driver=row.driver), why(row))

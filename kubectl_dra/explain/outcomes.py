@@ -114,9 +114,7 @@ def no_help(analysis: Analysis, groups: Sequence[NodeGroup]) -> Iterator[NoHelp]
 
 
 def _refused_there(analysis: Analysis, node: str) -> Words:
-    """What the devices of a node have in place of what the only request that fails there asks for; empty where it is
-    something else that fails.
-    """
+    """What devices of a node have in place of what the only request that fails there asks for; empty if more fails."""
     short = [(located.funnel, missing) for located in analysis.funnels if (missing := located.funnel.shortfall(node))]
     if len(short) != 1:
         return ""

@@ -197,9 +197,7 @@ _MOST_FIXES: Final = 6
 def with_counts(
     workload: WorkloadFit, diagnosis: Diagnosis, cluster: Snapshot, settings: Settings, progress: Progress
 ) -> Diagnosis:
-    """The diagnosis of the first pod that does not fit, with how many replicas do with each fix; the fix with which
-    most do stands first.
-    """
+    """The diagnosis of the first pod that does not fit, with how many replicas do with each fix, the most first."""
     if not 1 < workload.pods <= _MOST_COUNTED or workload.replicas < 2 or workload.running:
         return diagnosis
     placing, pods = _Placing(cluster, settings, FitOptions(), progress), workload.workload

@@ -121,9 +121,7 @@ class FormerPods(Struct, frozen=True):
 
 
 class NodeWithout(Struct, frozen=True):
-    """A node whose pod of a DaemonSet does not fit, and the code of the first cause; empty where none was looked for,
-    or found.
-    """
+    """A node whose pod of a DaemonSet does not fit, and the code of the first cause; empty where none was found."""
 
     node: str
     cause: str = ""

@@ -355,9 +355,7 @@ def as_steps(what_if: WhatIf, group: Sequence[Change]) -> tuple[ChangeStep, ...]
 
 
 def as_what_if(what_if: WhatIf, group: Sequence[Change]) -> tuple[WhatIfChange, ...]:
-    """The changes as values of --what-if, where those of one request's selectors form one value. Empty if one
-    cannot be written.
-    """
+    """The changes as values of --what-if, those of one request's selectors as one; empty if one cannot be written."""
     for change in group:
         what_if = change.made_in(what_if)
     out: dict[WhatIfChange, None] = {}
