@@ -68,7 +68,7 @@ def test_the_command_asks_about_the_object(name: str, tmp_path: Path) -> None:
 
 
 def test_the_words_are_a_command_of_ours() -> None:
-    from kubectl_dra.cli.completion.table import FLAGS
+    from kubectl_dra.cli.completion.words import FLAGS
 
     for plugin in PLUGINS.values():
         argv = plugin["args"][plugin["args"].index("kubectl") :]

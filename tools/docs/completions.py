@@ -11,11 +11,10 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from kubectl_dra.cli.completion import words as kinds
 from kubectl_dra.cli.completion.run import FILES, script
-from kubectl_dra.cli.completion.table import CONNECTION, EITHER, REPEATABLE, Kind
+from kubectl_dra.cli.completion.words import CONNECTION, DIRECTORY, EITHER, FILE, REPEATABLE, SWITCH, TEXT, Kind
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path("kubectl_dra/cli/completion/table.tsv")
@@ -26,6 +25,47 @@ _EFFECTS = {
     "NoSchedule": "no new pods",
     "NoExecute": "no new pods, running ones are evicted",
 }
+_BY_FLAG: Final = {
+    "--namespace": "namespace",
+    "--node": "node",
+    "--class": "class",
+    "--driver": "driver",
+    "--pool": "pool",
+    "--device": "device",
+    "--trace": "device",
+    "--request": "request",
+    "--pod": "pod",
+    "--claim": "claim",
+    "--context": "context",
+    "--cluster": "cluster",
+    "--user": "user",
+    "--from": "release",
+    "--kubernetes-version": "release",
+    "--to": "release",
+    "--feature-gates": "gate",
+    "--select": "rule",
+    "--ignore": "rule",
+    "--what-if": "change",
+    "--with-node": FILE,
+}
+_BY_METAVAR: Final = {
+    "PATH": FILE,
+    "FILE": FILE,
+    "MANIFEST": FILE,
+    "DIR": DIRECTORY,
+    "NS": "namespace",
+    "NODE": "node",
+    "DEVICE": "device",
+    "DRIVER": "driver",
+    "CLASS": "class",
+    "TAINT": "taint",
+    "CAUSE": "cause",
+    "RULE": "rule",
+}
+
+
+_OWN_VALUES: Final = {"can": "asking", "demo": "example"}
+"""Commands whose argument is one of a list that no cluster changes."""
 
 
 def files() -> dict[Path, str]:
@@ -66,7 +106,7 @@ def _commands(root: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _argument(parameter: Any, command: str) -> tuple[str, ...]:
-    return _kind(kinds.of_argument(parameter, command)), _again(parameter.nargs == -1)
+    return _kind(_of_argument(parameter, command)), _again(parameter.nargs == -1)
 
 
 def _flags(command: Any) -> Iterator[tuple[str, ...]]:
@@ -77,8 +117,42 @@ def _flags(command: Any) -> Iterator[tuple[str, ...]]:
         short = next((name for name in names if not name.startswith("--")), "")
         repeatable = bool(getattr(option, "multiple", False)) or bool(getattr(option, "count", False))
         for name in (name for name in names if name.startswith("--")):
-            yield name, _kind(kinds.of_option(option)), _again(repeatable), short, _first(option.help)
+            yield name, _kind(_of_option(option)), _again(repeatable), short, _first(option.help)
     yield "--help", "", "", "-h", "Show the help and exit"
+
+
+def _of_option(option: Any) -> Kind:
+    """The kind of a click option."""
+    if option.is_flag or option.count:
+        return SWITCH
+    if choices := _choices(option):
+        return choices
+    for name in option.opts:
+        if name in _BY_FLAG:
+            return _BY_FLAG[name]
+    return _BY_METAVAR.get((option.metavar or "").strip("[]."), TEXT)
+
+
+def _of_argument(argument: Any, command: str) -> Kind:
+    """The kind of a click argument; ``device+taint`` where devices come first, then taints."""
+    if choices := _choices(argument):
+        return choices
+    shown = argument.metavar or argument.name.upper()
+    if command in _OWN_VALUES:
+        return _OWN_VALUES[command]
+    if "pod/" in shown:
+        return "target"
+    if "NODE" in shown:
+        return "node"
+    devices, taints = "DEVICE" in shown, "KEY" in shown or "TAINT" in shown
+    taint = "untaint" if command == "untaint" else "taint"
+    if devices or taints:
+        return "+".join(word for word, there in (("device", devices), (taint, taints)) if there)
+    return FILE if "PATH" in shown or "FILE" in shown else TEXT
+
+
+def _choices(parameter: Any) -> tuple[str, ...]:
+    return tuple(str(getattr(choice, "value", choice)) for choice in getattr(parameter.type, "choices", ()))
 
 
 def _shared_end(commands: Sequence[list[tuple[str, ...]]]) -> list[tuple[str, ...]]:

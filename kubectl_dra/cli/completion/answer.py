@@ -13,8 +13,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from kubectl_dra.cli.completion import words as kinds
-from kubectl_dra.cli.completion.table import COMMANDS, FLAGS, VALUES
-from kubectl_dra.cli.completion.words import COMMAND, FLAG, TypedWords, wanted
+from kubectl_dra.cli.completion.words import COMMAND, COMMANDS, FLAG, FLAGS, VALUES, TypedWords, wanted
 from kubectl_dra.safe_output import install, lines
 
 # Bits of cobra's directive, which kubectl and our scripts read.

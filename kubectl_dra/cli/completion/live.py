@@ -7,8 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from kubectl_dra.cli.completion.table import VALUES
-from kubectl_dra.cli.completion.words import TypedWords
+from kubectl_dra.cli.completion.words import VALUES, TypedWords
 from kubectl_dra.cli.kind_words import KINDS, WORKLOADS, kind_of
 
 if TYPE_CHECKING:

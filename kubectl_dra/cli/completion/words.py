@@ -1,13 +1,87 @@
-"""What is being typed: the words of a command line, read with the table of flags."""
+"""What is being typed, read with the command line as data: completion needs neither typer nor the commands.
+
+``make completions`` writes ``table.tsv`` from the commands: a line is a command with its summary, an argument or a flag
+of one, or a value of some kind. It has tabs and is no JSON because a shell waits for the imports, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 
-from kubectl_dra.cli.completion.table import ARGUMENTS, COMMANDS, FLAGS, Kind
+Kind = str | tuple[str, ...]
+"""The values of a flag or argument: a tuple of words, or the name of a kind of value."""
+EITHER: Final = "|"
+"""Stands in the file before each of the words that are a kind."""
+REPEATABLE: Final = "+"
+CONNECTION: Final = "*"
+"""Stands in the file in place of a command, at flags of all commands that connect to a cluster."""
 
-# What a flag or an argument takes, found from the command line's own declaration.
+
+class KnownFlag(NamedTuple):
+    """A flag. ``kind`` is empty where it takes no value, ``short`` where it has no short form."""
+
+    kind: Kind
+    repeatable: bool
+    short: str
+    summary: str
+
+
+class KnownArgument(NamedTuple):
+    """What an argument takes, and whether more of them may follow."""
+
+    kind: Kind
+    repeatable: bool
+
+
+class CompletionTable(NamedTuple):
+    """Command to its summary, its arguments and its flags by long name; the empty name is ``kubectl dra`` itself.
+
+    ``values`` are those of a kind, with their meaning, that depend on no cluster.
+    """
+
+    commands: dict[str, str]
+    arguments: dict[str, list[KnownArgument]]
+    flags: dict[str, dict[str, KnownFlag]]
+    values: dict[str, list[tuple[str, str]]]
+
+
+def _kind(text: str) -> Kind:
+    return tuple(text.split(EITHER)[1:]) if text.startswith(EITHER) else text
+
+
+def _read(path: Path) -> CompletionTable:
+    """Without the file nothing is proposed: a shell that completes shows no error."""
+    known = CompletionTable({}, {}, {}, {})
+    connecting = list[str]()
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return known
+    for line in lines:
+        what, name, *rest = line.split("\t")
+        if what == "command":
+            known.commands[name] = rest[0]
+        elif what == "argument":
+            known.arguments.setdefault(name, []).append(KnownArgument(_kind(rest[0]), rest[1] == REPEATABLE))
+        elif what == "flag":
+            flag, kind, again, short, summary = rest
+            known.flags.setdefault(name, {})[flag] = KnownFlag(_kind(kind), again == REPEATABLE, short, summary)
+        elif what == "connects":
+            connecting.append(name)
+        else:
+            known.values.setdefault(name, []).append((rest[0], rest[1]))
+    shared = known.flags.pop(CONNECTION, {})
+    for name in connecting:
+        known.flags.setdefault(name, {}).update(shared)
+    return known
+
+
+COMMANDS, ARGUMENTS, FLAGS, VALUES = _read(Path(__file__).with_name("table.tsv"))
+
+
+# What a flag or an argument takes.
 
 SWITCH: Final = ""
 """A flag without a value."""
@@ -15,82 +89,6 @@ TEXT: Final = "text"
 """Free text: nothing to offer."""
 FILE: Final = "file"
 DIRECTORY: Final = "directory"
-_BY_FLAG: Final = {
-    "--namespace": "namespace",
-    "--node": "node",
-    "--class": "class",
-    "--driver": "driver",
-    "--pool": "pool",
-    "--device": "device",
-    "--trace": "device",
-    "--request": "request",
-    "--pod": "pod",
-    "--claim": "claim",
-    "--context": "context",
-    "--cluster": "cluster",
-    "--user": "user",
-    "--from": "release",
-    "--kubernetes-version": "release",
-    "--to": "release",
-    "--feature-gates": "gate",
-    "--select": "rule",
-    "--ignore": "rule",
-    "--what-if": "change",
-    "--with-node": FILE,
-}
-_BY_METAVAR: Final = {
-    "PATH": FILE,
-    "FILE": FILE,
-    "MANIFEST": FILE,
-    "DIR": DIRECTORY,
-    "NS": "namespace",
-    "NODE": "node",
-    "DEVICE": "device",
-    "DRIVER": "driver",
-    "CLASS": "class",
-    "TAINT": "taint",
-    "CAUSE": "cause",
-    "RULE": "rule",
-}
-
-
-_OWN_VALUES: Final = {"can": "asking", "demo": "example"}
-"""Commands whose argument is one of a list that no cluster changes."""
-
-
-def of_option(option: Any) -> Kind:
-    """The kind of a click option."""
-    if option.is_flag or option.count:
-        return SWITCH
-    if choices := _choices(option):
-        return choices
-    for name in option.opts:
-        if name in _BY_FLAG:
-            return _BY_FLAG[name]
-    return _BY_METAVAR.get((option.metavar or "").strip("[]."), TEXT)
-
-
-def of_argument(argument: Any, command: str) -> Kind:
-    """The kind of a click argument; ``device+taint`` where devices come first, then taints."""
-    if choices := _choices(argument):
-        return choices
-    shown = argument.metavar or argument.name.upper()
-    if command in _OWN_VALUES:
-        return _OWN_VALUES[command]
-    if "pod/" in shown:
-        return "target"
-    if "NODE" in shown:
-        return "node"
-    devices, taints = "DEVICE" in shown, "KEY" in shown or "TAINT" in shown
-    taint = "untaint" if command == "untaint" else "taint"
-    if devices or taints:
-        return "+".join(word for word, there in (("device", devices), (taint, taints)) if there)
-    return FILE if "PATH" in shown or "FILE" in shown else TEXT
-
-
-def _choices(parameter: Any) -> tuple[str, ...]:
-    return tuple(str(getattr(choice, "value", choice)) for choice in getattr(parameter.type, "choices", ()))
-
 
 COMMAND = "command"
 FLAG = "flag"
