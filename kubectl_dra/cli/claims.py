@@ -11,9 +11,7 @@ from msgspec.structs import replace
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.kind_words import kind_of
-from kubectl_dra.cli.label_selector import label_selector
 from kubectl_dra.cli.list_flags import ClaimsFlags
-from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, TableOutput
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import moment
@@ -44,7 +42,7 @@ def run(flags: ClaimsFlags, connection: ConnectionFlags) -> int:
     if flags.alignment:
         return _run_alignment(flags, tuple(map(_pod_name, flags.pods)), connection)
     if flags.pods:
-        from kubectl_dra.cli.unknown_words import unexpected_words
+        from kubectl_dra.cli.usage_errors import unexpected_words
 
         where = cluster_flags(flags, connection)
         raise unexpected_words("claims", flags.pods, files=False, namespace=flags.namespace, where=where)
@@ -62,7 +60,7 @@ def _code(claim_uses: ClaimUses) -> int:
 def _look(flags: ClaimsFlags, connection: ConnectionFlags) -> tuple[ClaimUses, Callable[[], None]]:
     """The claims, and what prints them."""
     snapshot = listing.read(flags, connection, KINDS, flags.namespace, of=flags.namespace)
-    labels = label_selector(flags.labels) if flags.labels else None
+    labels = listing.label_selector(flags.labels) if flags.labels else None
     uses = sorted_claims(claim_uses(snapshot, flags.namespace, flags.states, labels), flags.sort)
     return uses, lambda: _print(uses, snapshot, flags, connection)
 
@@ -83,7 +81,7 @@ def _print(claim_uses: ClaimUses, snapshot: Snapshot, flags: ClaimsFlags, connec
         from kubectl_dra.report.claims import write_claims
 
         listing.tell_notes(notes, where)
-        tell_age(at := moment(snapshot))
+        listing.tell_age(at := moment(snapshot))
         write_claims(
             claim_uses,
             at.at,
@@ -115,7 +113,7 @@ def _run_alignment(flags: ClaimsFlags, pods: Sequence[str], connection: Connecti
     if flags.states or flags.output in (TableOutput.name, TableOutput.wide):
         raise UsageError("--alignment lists pods: leave --state and -o wide and name out")
     snapshot, _ = read_cluster(flags, connection)
-    labels = label_selector(flags.labels) if flags.labels else None
+    labels = listing.label_selector(flags.labels) if flags.labels else None
     aligned = alignments(snapshot, flags.namespace, labels, pods)
     known = {name for space, name in snapshot.pods if flags.namespace in ("", space)}
     if missing := [name for name in pods if name not in known]:

@@ -137,7 +137,7 @@ class ClusterCommand(DocumentedCommand):
                 raise why from None
             raise
         if ctx.args and not ctx.resilient_parsing:
-            from kubectl_dra.cli.unknown_words import unexpected_words
+            from kubectl_dra.cli.usage_errors import unexpected_words
 
             raise unexpected_words(
                 self.name or "",
@@ -155,7 +155,7 @@ class ClusterCommand(DocumentedCommand):
         unknown = getattr(error, "option_name", "")
         if param is None and not unknown:
             return None
-        from kubectl_dra.cli.kubectl_flags import why_not
+        from kubectl_dra.cli.usage_errors import why_not
 
         if unknown or "-o" not in getattr(param, "opts", ()):
             return why_not(self.name or "", words, unknown, ())
@@ -166,7 +166,7 @@ class ClusterCommand(DocumentedCommand):
             name: option for option in self.params if option.param_type_name == "option" for name in option.opts
         }
         if any(word.startswith("--sort-by") for word in words):
-            from kubectl_dra.cli.kubectl_flags import sorted_by
+            from kubectl_dra.cli.usage_errors import sorted_by
 
             words = sorted_by(words)
         for index, word in enumerate(words):

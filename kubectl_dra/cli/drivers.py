@@ -12,7 +12,6 @@ from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.list_flags import DriversFlags
-from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, TableOutput
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import moment
@@ -106,7 +105,7 @@ def _print(
         listing.tell_notes(map(NotSeen, drivers.gaps))
         at = moment(snapshot)
         if output != "name":
-            tell_age(at)
+            listing.tell_age(at)
         where = cluster_flags(flags, connection)
         write_drivers(
             drivers,

@@ -250,7 +250,7 @@ def named_workload(words: Sequence[str], namespace: str, where: ClusterFlags) ->
 
     Raises UsageError: anything else.
     """
-    from kubectl_dra.cli.unknown_words import like_file, unexpected_words
+    from kubectl_dra.cli.usage_errors import like_file, unexpected_words
 
     if like_file(words[0]) or (len(words) == 1 and (words[0].count("/") != 1 or misnamed(words[0].split("/")))):
         raise unexpected_words("fit", words, files=True, namespace=namespace, where=where)

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 from kubectl_dra.cli.flags import LspFlags
 from kubectl_dra.cli.lint import LintFlags
 from kubectl_dra.cli.lint.run import job_for
-from kubectl_dra.cli.missing_package import missing_package
+from kubectl_dra.cli.usage_errors import missing_package
 
 if TYPE_CHECKING:
     from kubectl_dra.cli.options import ConnectionFlags

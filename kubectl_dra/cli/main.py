@@ -224,7 +224,7 @@ def _called(arguments: Sequence[str]) -> Any:
         return _parser(arguments[0])
     if arguments[0].startswith("-"):
         return _parser(*COMMANDS)
-    from kubectl_dra.cli.unknown_words import unknown_command
+    from kubectl_dra.cli.usage_errors import unknown_command
 
     raise unknown_command(arguments, COMMANDS)
 

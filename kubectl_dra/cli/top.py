@@ -9,7 +9,6 @@ from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.cli import listing
 from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.list_flags import TopFlags
-from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags, Output
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.time_read import Moment, moment
@@ -63,7 +62,7 @@ def _print(report: UseReport, at: Moment, flags: TopFlags, where: ClusterFlags) 
 
         listing.tell_notes(report.notes, where)
         if report.claims:
-            tell_age(at)
+            listing.tell_age(at)
         limit = None if flags.full else flags.limit or MAX_ROWS
         headers = not flags.no_headers
         write_top(report, at.at, flags.color.value, limit=limit, full=flags.full, headers=headers, where=where)

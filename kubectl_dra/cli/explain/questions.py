@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +9,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
+from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.reading import (
     applied,
     asked_settings,
@@ -37,7 +36,6 @@ from kubectl_dra.cluster.workload_pods import with_free_names
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.explain.assumptions import rules_notes
 from kubectl_dra.explain.attributes_read import complete
-from kubectl_dra.explain.causes.registry import all_kinds
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.question.new_pod import about_new_pod, check_selectors, with_refused_objects
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod, about_template
@@ -52,7 +50,6 @@ from kubectl_dra.explain.question.what_if_flag import (
     without_effect,
 )
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.text import page_of_causes
 
 if TYPE_CHECKING:
     from kubectl_dra.explain.devices.inventory import Inventory
@@ -265,35 +262,6 @@ def _about_pod(pod: Pod, given: Given, settings: Settings) -> Question:
 def _is_new(pod: Pod, given: Given) -> bool:
     """Whether the cluster lacks a pod of the manifest."""
     return stand_in(pod) is not None or (pod.metadata.namespace, pod.metadata.name) not in given.cluster.pods
-
-
-# ``explain --explain CODE``: the page of a cause.
-
-
-def print_page(flags: ExplainFlags) -> int:
-    """Print the page; return the exit code.
-
-    Raises:
-        UsageError: no such cause, or what does not go with it.
-    """
-    from kubectl_dra.cli.unknown_words import unknown_code
-    from kubectl_dra.report.markdown_text import cause_json, write_page
-
-    if flags.target or flags.manifests or flags.all_claims or flags.all_namespaces:
-        raise UsageError("--explain prints a page about one cause; leave the pod, claim or manifest out")
-    if flags.output is ExplainOutput.html:
-        raise UsageError("--explain prints text, json or yaml, not html")
-    known = {kind.code: kind for kind in all_kinds()}
-    kind = known.get(flags.cause.lower())
-    if kind is None:
-        raise unknown_code("cause", flags.cause, known, f"{page_of_causes()} lists them")
-    if flags.output is ExplainOutput.text:
-        write_page(kind.page.text, flags.color)
-    else:
-        from kubectl_dra.report.structured import write
-
-        write(cause_json(kind), flags.output.value, sys.stdout, 0)
-    return 0
 
 
 # The devices in the picture of ``explain -o html``.

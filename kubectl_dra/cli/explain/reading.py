@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -14,11 +17,22 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.command_line import SchedulingFlags
 from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.target import TypedTarget, is_elsewhere
-from kubectl_dra.cli.live import Progress, connection_options, read_kinds, read_live, read_saved, with_neighbours
+from kubectl_dra.cli.live import (
+    Progress,
+    connection_options,
+    read_kinds,
+    read_live,
+    read_saved,
+    seconds,
+    with_neighbours,
+)
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.snapshot import Snapshot
+from kubectl_dra.cluster.time_read import parse, stamp
+from kubectl_dra.errors import UsageError
 from kubectl_dra.explain.settings import Settings
+from kubectl_dra.report.color import tell
 from kubectl_dra.scheduling.kinds_to_read import kinds_needed, selecting_kinds
 from kubectl_dra.scheduling.profile import default_profile
 from kubectl_dra.text import nearest
@@ -254,3 +268,34 @@ def scheduler_config(flags: SchedulingFlags, release: Release) -> SchedulerConfi
     from kubectl_dra.scheduling.scheduler_config import read_config
 
     return read_config(flags.scheduler_config, release)
+
+
+# ``explain --at TIME``: which of the snapshots that ``snapshot --every`` took is meant.
+
+
+def taken_then(text: str, folders: Sequence[str]) -> str:
+    """The path of the last snapshot before a time, which is said.
+
+    Raises:
+        UsageError: no time, or not one directory.
+        InputError: there is no such snapshot.
+    """
+    from kubectl_dra.cluster.files import last_before
+
+    if len(folders) != 1 or not Path(folders[0]).is_dir():
+        raise UsageError("--at chooses among the files of kubectl dra snapshot --every: add --snapshot DIRECTORY")
+    recording = last_before(Path(folders[0]), _time(text))
+    tell(f"note: answered from {recording.path}, taken at {stamp(recording.at)}")
+    return str(recording.path)
+
+
+def _time(text: str) -> datetime:
+    """A time of RFC 3339, or so long ago. Raises UsageError."""
+    at = parse(text)
+    if at is not None:
+        return at
+    try:
+        return datetime.fromtimestamp(time.time() - seconds(text, "--at"), UTC)
+    except UsageError:
+        hint = "2026-11-24T03:00Z, 2026-11-24T04:00+01:00, or 8h for eight hours ago"
+        raise UsageError(f'--at: "{text}" is no time, such as {hint}') from None

@@ -19,7 +19,6 @@ from kubectl_dra.cli.explain.questions import (
     Posed,
     asked_targets,
     fleet,
-    print_page,
     questions_of,
 )
 from kubectl_dra.cli.explain.reading import (
@@ -27,6 +26,7 @@ from kubectl_dra.cli.explain.reading import (
     asked_settings,
     read_cluster,
     scheduler_config,
+    taken_then,
     with_daemon_sets,
 )
 from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotMade, NotThere, Picked, UsedBy, targets_of
@@ -66,15 +66,11 @@ def run(flags: ExplainFlags, connection: ConnectionFlags) -> int:
     rows_only = "-o name" if flags.output is ExplainOutput.name else "--no-headers" if flags.no_headers else ""
     if rows_only and (flags.cause or flags.message or not flags.everything):
         raise UsageError(f"{rows_only} is for the list of what is pending: name no object, or write -A")
-    if flags.cause:
-        return print_page(flags)
-    if flags.message:
-        from kubectl_dra.cli.explain.message import print_message
+    if flags.cause or flags.message:
+        from kubectl_dra.cli.explain.pages import print_message, print_page
 
-        return print_message(flags)
+        return print_page(flags) if flags.cause else print_message(flags)
     if flags.at:
-        from kubectl_dra.cli.explain.at_time import taken_then
-
         flags = replace(flags, snapshots=(taken_then(flags.at, flags.snapshots),))
     try:
         return _run(flags, connection)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Owner, Pod
 from kubectl_dra.cli.kind_words import KINDS, VOLCANO_JOB, WORKLOADS, kind_of
-from kubectl_dra.cli.label_selector import label_selector
+from kubectl_dra.cli.listing import label_selector
 from kubectl_dra.cluster.snapshot import ABSENT, Key, Snapshot, stand_in
 from kubectl_dra.cluster.workload_pods import belongs_to, workloads_of
 from kubectl_dra.command import CommandLine, kubectl
@@ -88,7 +88,7 @@ def _target(word: str) -> TypedTarget:
     typed, slash, name = word.partition("/")
     kind = kind_of(typed)
     if not kind:
-        from kubectl_dra.cli.unknown_words import like_file
+        from kubectl_dra.cli.usage_errors import like_file
 
         if like_file(word):
             error = UsageError(f'"{word}" looks like a file, not a pod or claim')

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from msgspec.structs import replace
 
 from kubectl_dra.api.releases import MODELLED, TARGET, Release, default_features
-from kubectl_dra.cli.baseline import check_usage as check_baseline
-from kubectl_dra.cli.baseline import new_findings, write_baseline
+from kubectl_dra.cli.file_commands import check_usage as check_baseline
+from kubectl_dra.cli.file_commands import new_findings, tell_defects, tell_notes, write_baseline
 from kubectl_dra.cli.lint import LintFlags
-from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import named_release, with_gates
-from kubectl_dra.cli.unknown_words import unknown_code
+from kubectl_dra.cli.usage_errors import unknown_code
 from kubectl_dra.errors import FileError, InputError, UsageError
 from kubectl_dra.exit_codes import EXIT_ERROR, EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.lint.check_file import Job

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from kubectl_dra.api.releases import TARGET, WRITTEN, Release, gate_default, versions_of
-from kubectl_dra.cli.baseline import check_usage as check_baseline
-from kubectl_dra.cli.baseline import new_findings, write_baseline
 from kubectl_dra.cli.command_line import cluster_flags, repeated
+from kubectl_dra.cli.file_commands import check_usage as check_baseline
+from kubectl_dra.cli.file_commands import new_findings, tell_defects, tell_notes, write_baseline
 from kubectl_dra.cli.migrate import MigrateFlags
 from kubectl_dra.cli.migrate.charts import ChartFlags, of_charts
 from kubectl_dra.cli.migrate.files import next_commands, output_names, output_texts, tell_links, write_all, write_below
-from kubectl_dra.cli.notes import tell_defects, tell_notes
 from kubectl_dra.cli.release import named_release
-from kubectl_dra.cli.unknown_words import unknown_code
+from kubectl_dra.cli.usage_errors import unknown_code
 from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.exit_codes import EXIT_ERROR, EXIT_NO, EXIT_UNDETERMINED, Verdict

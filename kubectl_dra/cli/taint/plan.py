@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cli.command_line import cluster_flags
+from kubectl_dra.cli.listing import tell_age
 from kubectl_dra.cli.live import Progress
-from kubectl_dra.cli.notes import tell_age
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.taint import TaintFlags, session
 from kubectl_dra.cli.taint.session import TaintedCluster

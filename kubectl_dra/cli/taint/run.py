@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.behaviour import EFFECT_NONE
 from kubectl_dra.api.releases import Release
 from kubectl_dra.cli.command_line import cluster_flags
-from kubectl_dra.cli.notes import tell_age
+from kubectl_dra.cli.listing import tell_age
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.taint import TaintFlags
 from kubectl_dra.cli.taint.plan import DEFAULT_GRACE, Plan, make_plan

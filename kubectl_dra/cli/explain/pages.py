@@ -1,4 +1,4 @@
-"""``explain --message TEXT``: what a message of the kubelet or of a driver means, without any cluster."""
+"""What ``explain`` prints without a cluster: what a message means, and the page of a cause."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import sys
 from collections.abc import Iterable
 
 from kubectl_dra.cli.explain import ExplainFlags, ExplainOutput
+from kubectl_dra.cli.usage_errors import unknown_code
 from kubectl_dra.cluster.contents import STDIN, contents
 from kubectl_dra.data.messages import ANY, KUBELET, LAYERS, Understood, understood
 from kubectl_dra.errors import UsageError
 from kubectl_dra.exit_codes import EXIT_UNDETERMINED
+from kubectl_dra.explain.causes.registry import all_kinds
 from kubectl_dra.report.color import Painter
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.report.structured import write
+from kubectl_dra.text import page_of_causes
 
 
 def print_message(flags: ExplainFlags) -> int:
@@ -100,3 +103,29 @@ def _json(meaning: Understood) -> dict[str, object]:
     details = (("gate", meaning.gate), ("since", known.since), ("until", known.until), ("fixedIn", known.fixed))
     out |= {name: value for name, value in (*details, ("issue", meaning.url)) if value}
     return out | ({"transient": True} if known.normal else {})
+
+
+# ``explain --explain CODE``: the page of a cause.
+
+
+def print_page(flags: ExplainFlags) -> int:
+    """Print the page; return the exit code.
+
+    Raises:
+        UsageError: no such cause, or what does not go with it.
+    """
+    from kubectl_dra.report.markdown_text import cause_json, write_page
+
+    if flags.target or flags.manifests or flags.all_claims or flags.all_namespaces:
+        raise UsageError("--explain prints a page about one cause; leave the pod, claim or manifest out")
+    if flags.output is ExplainOutput.html:
+        raise UsageError("--explain prints text, json or yaml, not html")
+    known = {kind.code: kind for kind in all_kinds()}
+    kind = known.get(flags.cause.lower())
+    if kind is None:
+        raise unknown_code("cause", flags.cause, known, f"{page_of_causes()} lists them")
+    if flags.output is ExplainOutput.text:
+        write_page(kind.page.text, flags.color)
+    else:
+        write(cause_json(kind), flags.output.value, sys.stdout, 0)
+    return 0

@@ -1,8 +1,9 @@
-"""``--baseline`` and ``--write-baseline``: what is known already does not count."""
+"""What ``lint`` and ``migrate`` have in common, which read files: a baseline, and notes on standard error."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from kubectl_dra.errors import UsageError
 from kubectl_dra.lint.accepted import Found, PlacedFinding, read, without_known, write
@@ -39,3 +40,23 @@ def new_findings(path: str, findings: Sequence[Found], family: str) -> list[Foun
     if gone:
         tell(f"note: {gone:,} of {path} no longer found; --write-baseline updates it")
     return new
+
+
+# Messages on standard error of commands that read files; standard output has only results.
+
+
+_MOST: Final = 10
+
+
+def tell_notes(notes: Sequence[str]) -> None:
+    """Print one line for each file left out, if there are few."""
+    for note in notes[:_MOST]:
+        tell(f"note: {note}")
+    if len(notes) > _MOST:
+        tell(f"note: {len(notes) - _MOST} more files were left out")
+
+
+def tell_defects(defects: Iterable[str]) -> None:
+    """Print one line for each failure of our own."""
+    for defect in defects:
+        tell(f"error: a defect of kubectl-dra, please report it: {defect}")
