@@ -100,13 +100,7 @@ class Access(NamedTuple):
 
 
 def run(flags: CanFlags, connection: ConnectionFlags) -> int:
-    """Prints which permissions are missing; returns the exit code.
-
-    Raises:
-        UsageError: a command that asks no cluster, or is none.
-        UndeterminedError: the server does not answer such questions.
-        ClusterError: no connection.
-    """
+    """Prints which permissions are missing; returns the exit code."""
     if flags.command and flags.command not in NEEDS:
         near = nearest(flags.command, NEEDS, 1)
         hint = did_you_mean(near) if near else f"it covers {', '.join(NEEDS)}"

@@ -30,11 +30,7 @@ KINDS = ("ResourceClaim", "Pod")
 
 
 def run(flags: ClaimsFlags, connection: ConnectionFlags) -> int:
-    """Lists and prints; returns the exit code.
-
-    Raises:
-        DraError: wrong usage, input that cannot be read, a cluster that does not answer.
-    """
+    """Lists and prints; returns the exit code."""
     if flags.namespace and flags.all_namespaces:
         raise UsageError("-n and -A exclude one another: -A lists the claims of all namespaces")
     if flags.full and flags.limit is not None:

@@ -46,11 +46,7 @@ def _read(folder: Path) -> PlayedExample:
 
 
 def run(flags: DemoFlags, connection: ConnectionFlags) -> int:
-    """Lists or plays; returns the exit code.
-
-    Raises:
-        InputError: there is no such example.
-    """
+    """Lists or plays; returns the exit code. Raises InputError: there is no such example."""
     known = played_examples()
     if not known:
         raise InputError("the examples were not installed with this program; they are in the repository")

@@ -38,12 +38,7 @@ OF_DRIVERS = ("Pod", "Event")
 
 
 def run(flags: DevicesFlags, connection: ConnectionFlags) -> int:
-    """Lists and prints; returns the exit code.
-
-    Raises:
-        DraError: wrong usage, a name that does not exist, input that cannot be read, a cluster that does not
-            answer.
-    """
+    """Lists and prints; returns the exit code."""
     _check(flags)
     return listing.run(lambda: _look(flags, connection), lambda found: _code(found, flags), watch=flags.watch)
 

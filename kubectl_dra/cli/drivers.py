@@ -35,11 +35,7 @@ OF_TAINTS: Final = ("DeviceTaintRule",)
 
 
 def run(flags: DriversFlags, connection: ConnectionFlags, explained: str = "") -> int:
-    """Lists and prints; returns the exit code. ``explained``: the driver that ``explain`` is asked about.
-
-    Raises:
-        DraError: wrong usage, a name that does not exist, input that cannot be read, a cluster that does not answer.
-    """
+    """Lists and prints; returns the exit code. ``explained``: the driver that ``explain`` is asked about."""
     if flags.full and flags.limit is not None:
         raise UsageError("--full shows all drivers; leave --limit out")
     if flags.full and flags.output is TableOutput.text:

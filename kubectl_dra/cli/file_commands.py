@@ -18,11 +18,7 @@ def check_usage(path: str, writes: bool) -> None:
 
 
 def write_baseline(path: str, findings: Iterable[PlacedFinding], family: str) -> int:
-    """Writes what was found and says so; returns exit code 0.
-
-    Raises:
-        InputError: the file cannot be written.
-    """
+    """Writes what was found and says so; returns exit code 0. Raises InputError: the file cannot be written."""
     number = write(path, findings, family)
     tell(f"{path}: {amount(number, 'finding')} written; with --baseline {path} they do not count")
     return 0

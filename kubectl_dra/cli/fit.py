@@ -50,11 +50,7 @@ if TYPE_CHECKING:
 
 
 def run(flags: FitFlags, connection: ConnectionFlags) -> int:
-    """Places and prints; returns the exit code.
-
-    Raises:
-        DraError: wrong usage, input that cannot be read, a cluster that does not answer.
-    """
+    """Places and prints; returns the exit code."""
     try:
         return _run(flags, connection)
     except FlagValueError as error:

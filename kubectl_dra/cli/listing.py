@@ -93,11 +93,7 @@ _COMMAS: Final = re.compile(r",(?![^()]*\))")
 
 
 def label_selector(text: str) -> LabelSelector:
-    """What ``-l`` says.
-
-    Raises:
-        UsageError: a part of it is no requirement.
-    """
+    """What ``-l`` says. Raises UsageError: a part of it is no requirement."""
     return LabelSelector(match_expressions=tuple(_requirement(part.strip(), text) for part in _COMMAS.split(text)))
 
 

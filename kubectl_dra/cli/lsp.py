@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 
 def run(flags: LspFlags, connection: ConnectionFlags) -> int:
-    """Serves standard input and output until the editor ends it; returns the exit code.
-
-    Raises:
-        DraError: wrong usage, a missing package, a file that cannot be read, a cluster that does not answer.
-    """
+    """Serves standard input and output until the editor ends it; returns the exit code."""
     try:
         import pygls.lsp.server  # noqa: F401
     except ImportError:

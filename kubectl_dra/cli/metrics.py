@@ -38,11 +38,7 @@ from kubectl_dra.text import whole_number
 
 
 def run(flags: MetricsFlags, connection: ConnectionFlags) -> int:
-    """Prints or serves; returns the exit code.
-
-    Raises:
-        DraError: wrong usage, input that cannot be read, a cluster that does not answer.
-    """
+    """Prints or serves; returns the exit code."""
     # What is wrong with it is said before anything is read.
     assumed(Snapshot(), flags.release, flags.gates)
     scheduler_config(flags, UNTOLD)

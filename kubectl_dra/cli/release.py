@@ -49,11 +49,7 @@ def named_gates(texts: Iterable[str], source: str = _FLAG) -> Iterator[tuple[str
 
 
 def with_gates(defaults: Iterable[str], texts: Iterable[str], source: str = _FLAG) -> frozenset[str]:
-    """The enabled gates: the defaults, changed by those that the texts name.
-
-    Raises:
-        UsageError: as ``named_gates``.
-    """
+    """The enabled gates: the defaults, changed by those that the texts name. Raises UsageError: as ``named_gates``."""
     on = set(defaults)
     for gate, wanted in named_gates(texts, source):
         (on.add if wanted else on.discard)(gate)

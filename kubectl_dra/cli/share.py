@@ -35,11 +35,7 @@ MOST_TAINTS: Final = 3
 
 
 def run(flags: ShareFlags, connection: ConnectionFlags) -> int:
-    """Tries and prints; returns the exit code.
-
-    Raises:
-        DraError: wrong usage, input that cannot be read, a cluster that does not answer.
-    """
+    """Tries and prints; returns the exit code."""
     _check(flags)
     cluster, namespace = read_cluster(flags, connection)
     answer, taints = _answer(flags, cluster, namespace, connection), list[str]()

@@ -50,12 +50,7 @@ SAVED_KINDS = tuple(kind for kind in SCHEDULING_KINDS if kind not in ("Service",
 
 
 def run(flags: SnapshotFlags, connection: ConnectionFlags) -> int:
-    """Write the snapshot; returns the exit code.
-
-    Raises:
-        DraError: wrong usage, unreadable input, a cluster that does not answer, or a file that cannot be written.
-            Nothing is written then.
-    """
+    """Write the snapshot; returns the exit code."""
     if flags.every:
         return _run_ring(flags, connection)
     _check(flags)

@@ -24,11 +24,7 @@ KINDS = ("ResourceSlice", "DeviceClass", "ResourceClaim", "DeviceTaintRule", "No
 
 
 def run(flags: TopFlags, connection: ConnectionFlags) -> int:
-    """Counts and prints; returns the exit code.
-
-    Raises:
-        DraError: wrong usage, input that cannot be read, a cluster that does not answer.
-    """
+    """Counts and prints; returns the exit code."""
     by = flags.by or UseBy.nodes
     if flags.sort not in (None, UseSort.name, *SORTS[by]):
         others = ", ".join(["name", *SORTS[by]])

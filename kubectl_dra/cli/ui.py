@@ -32,12 +32,7 @@ from kubectl_dra.ui.worker import Ask, ScreenSource, Tainting
 
 
 def run(flags: UiFlags, connection: ConnectionFlags) -> int:
-    """Shows the screen; returns the exit code.
-
-    Raises:
-        DraError: wrong usage, no terminal, a missing package, input that cannot be read, a cluster that does not
-            answer.
-    """
+    """Shows the screen; returns the exit code."""
     try:
         import textual  # noqa: F401
     except ImportError:

@@ -42,11 +42,7 @@ _DECISIVE = ("ResourceSlice", "DeviceTaintRule")
 
 
 def from_taint(flags: TaintFlags) -> UntaintFlags:
-    """``taint DEVICE KEY-`` as ``untaint``.
-
-    Raises:
-        UsageError: a flag that only makes sense for adding.
-    """
+    """``taint DEVICE KEY-`` as ``untaint``. Raises UsageError: a flag that only makes sense for adding."""
     for given, flag in (
         (flags.reason, "--reason"),
         (flags.ticket, "--ticket"),
@@ -60,11 +56,7 @@ def from_taint(flags: TaintFlags) -> UntaintFlags:
 
 
 def run(flags: UntaintFlags, connection: ConnectionFlags) -> int:
-    """Remove and report; returns the exit code.
-
-    Raises:
-        DraError: wrong usage, devices that do not exist, or a cluster that does not answer.
-    """
+    """Remove and report; returns the exit code."""
     output, color = flags.output.value, flags.color.value
     words = _checked(flags)
     where = cluster_flags(flags, connection)

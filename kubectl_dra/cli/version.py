@@ -31,11 +31,7 @@ _STATES: Final = {"on": "on", "off": "off", "locked": "on*", "unknown": "-"}
 
 
 def run(flags: VersionFlags, connection: ConnectionFlags) -> int:
-    """Prints; returns the exit code.
-
-    Raises:
-        UsageError: a malformed ``--request-timeout``.
-    """
+    """Prints; returns the exit code. Raises UsageError: a malformed ``--request-timeout``."""
     result = describe(None if flags.client else _server(connection))
     if flags.output == "text":
         _write_text(result, flags.color, full=flags.full)

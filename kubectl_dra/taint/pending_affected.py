@@ -97,11 +97,7 @@ class _Trial:
         self._budget = Budget(TAINT_STEPS)
 
     def loses(self, question: Question) -> bool:
-        """Whether a pod or claim that fits now would fit nowhere.
-
-        Raises:
-            _TooLong: no steps are left.
-        """
+        """Whether a pod or claim that fits now would fit nowhere. Raises _TooLong: no steps are left."""
         if of_question(question, self._snapshot) or any(claim_entry.claim is None for claim_entry in question.claims):
             return False
         self._check_budget()

@@ -122,11 +122,7 @@ class Devices:
         return f"; there are: {some(sorted({id.device for id in self._targets}), 3)}"
 
     def with_hardware(self, hardware: Iterable[str]) -> tuple[Target, ...]:
-        """The published devices with these UUIDs or serial numbers.
-
-        Raises:
-            InputError: no device has one of them.
-        """
+        """The published devices with these UUIDs or serial numbers. Raises InputError: no device has one of them."""
         out: list[Target] = []
         for wanted in hardware:
             targets = [target for target in self._targets.values() if target.hardware.lower() == wanted.lower()]

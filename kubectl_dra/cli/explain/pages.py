@@ -109,11 +109,7 @@ def _json(meaning: Understood) -> dict[str, object]:
 
 
 def print_page(flags: ExplainFlags) -> int:
-    """Print the page; return the exit code.
-
-    Raises:
-        UsageError: no such cause, or what does not go with it.
-    """
+    """Print the page; return the exit code. Raises UsageError: no such cause, or what does not go with it."""
     from kubectl_dra.report.markdown_text import cause_json, write_page
 
     if flags.target or flags.manifests or flags.all_claims or flags.all_namespaces:

@@ -58,11 +58,7 @@ WATCH_SECONDS = 3.0
 
 
 def run(flags: ExplainFlags, connection: ConnectionFlags) -> int:
-    """Explains and prints; returns the exit code.
-
-    Raises:
-        DraError: wrong usage, input that cannot be read, a cluster that does not answer.
-    """
+    """Explains and prints; returns the exit code."""
     rows_only = "-o name" if flags.output is ExplainOutput.name else "--no-headers" if flags.no_headers else ""
     if rows_only and (flags.cause or flags.message or not flags.everything):
         raise UsageError(f"{rows_only} is for the list of what is pending: name no object, or write -A")

@@ -40,11 +40,7 @@ FAMILY: Final = "DRA"
 
 
 def run(flags: LintFlags, connection: ConnectionFlags) -> int:
-    """Checks and prints; returns the exit code.
-
-    Raises:
-        DraError: wrong usage, a path that does not exist, a cluster that does not answer.
-    """
+    """Checks and prints; returns the exit code."""
     flags = replace(flags, paths=(*flags.paths, *flags.manifests), manifests=())
     output, color = flags.output.value, flags.color.value
     if flags.rules or flags.rule:

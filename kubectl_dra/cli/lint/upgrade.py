@@ -151,11 +151,7 @@ class ClusterObjects(NamedTuple):
 
 
 def read_cluster(flags: LintFlags, connection: ConnectionFlags) -> ClusterObjects:
-    """The live cluster, or the saved one.
-
-    Raises:
-        DraError: it cannot be read.
-    """
+    """The live cluster, or the saved one. Raises DraError: it cannot be read."""
     from kubectl_dra.cli.live import Progress
 
     if flags.live:

@@ -48,11 +48,7 @@ PLAN: Final = "plan"
 
 
 def run(flags: MigrateFlags, connection: ConnectionFlags) -> int:
-    """Plans, shows and writes; returns the exit code.
-
-    Raises:
-        DraError: wrong usage, a path that does not exist, a file that cannot be written.
-    """
+    """Plans, shows and writes; returns the exit code."""
     if flags.code:
         return _explain(flags.code, flags.color)
     if flags.paths[:1] == (PLAN,):

@@ -36,11 +36,7 @@ MANY_WARNINGS = 20
 
 
 def run(flags: TaintFlags, connection: ConnectionFlags, ask: Confirm = confirmed) -> int:
-    """Taints and reports; returns the exit code. ``ask`` asks a person.
-
-    Raises:
-        DraError: wrong usage, devices that do not exist, a cluster that does not take rules or does not answer.
-    """
+    """Taints and reports; returns the exit code. ``ask`` asks a person."""
     output, color = flags.output.value, flags.color.value
     started = time.monotonic()
     words = read_words(flags.words)
