@@ -196,11 +196,10 @@ def _role(command: str) -> dict[str, Any]:
 
 def _asked(flags: CanFlags, connection: ConnectionFlags) -> tuple[list[Access], str, str]:
     """Each command with what is missing, the user's name, and the namespace that was asked about besides."""
-    from kubectl_dra.cli.live import connection_options
+    from kubectl_dra.cli.live import api_server
     from kubectl_dra.cluster import discovery
-    from kubectl_dra.cluster.live import ApiServer
 
-    cluster = ApiServer(connection_options(connection, flags.namespace))
+    cluster = api_server(connection, flags.namespace)
     names = (flags.command,) if flags.command else tuple(NEEDS)
     wanted = [
         *dict.fromkeys(permission for name in names for permission in (*NEEDS[name].always, *NEEDS[name].sometimes))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, ClassVar, Final, NamedTuple, Protocol, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar, get_args, get_origin
 
 import typer
 import typer.main
 from msgspec import Struct
 from typer.core import TyperCommand
 
-from kubectl_dra.cli.options import REQUEST_TIMEOUT, ConnectionFlags
+from kubectl_dra.cli.options import REQUEST_TIMEOUT, Complete, ConnectionFlags, Snapshots
 from kubectl_dra.command import LIVE, Argv, ClusterFlags, CommandLine
 from kubectl_dra.errors import DraError, FlagValueError, NoKubeconfig, UsageError
 
@@ -209,7 +209,7 @@ class ClusterCommand(DocumentedCommand):
 
     def _cluster(self, given: Mapping[str, Any]) -> ClusterFlags:
         """The flags among those given that choose the cluster or snapshot."""
-        saved = _SavedObjects(tuple(given.get("snapshots") or ()), bool(given.get("complete")))
+        saved = ReadingFlags(tuple(given.get("snapshots") or ()), bool(given.get("complete")))
         return cluster_flags(saved, self._connection(given))
 
 
@@ -232,13 +232,19 @@ class CommandFlags(Struct, frozen=True):
     COMMAND: ClassVar[type[TyperCommand]] = ClusterCommand
 
 
-class SchedulingFlags(CommandFlags, frozen=True):
+class ReadingFlags(CommandFlags, frozen=True):
+    """Base of the flags of a command that reads saved objects, if some are named."""
+
+    snapshots: Snapshots = ()
+    complete: Complete = False
+
+
+class SchedulingFlags(ReadingFlags, frozen=True):
     """Base of the flags of a command that asks the scheduler about a cluster: of what it has no flag, this is so."""
 
     # No annotations: these are no fields, and commands that have such a flag declare it.
-    snapshots = manifests = gates = tuple[str, ...]()
+    manifests = gates = tuple[str, ...]()
     namespace = scheduler_config = release = ""
-    complete = False
 
 
 class HelpText(NamedTuple):
@@ -298,24 +304,7 @@ def connection_given(given: Mapping[str, Sequence[str]]) -> ConnectionFlags:
     return _made(ConnectionFlags, values)
 
 
-class Reading(Protocol):
-    """Flags of a command that reads saved objects, if some are named."""
-
-    @property
-    def snapshots(self) -> tuple[str, ...]: ...
-
-    @property
-    def complete(self) -> bool: ...
-
-
-class _SavedObjects(NamedTuple):
-    """The flags that name saved objects, of any command."""
-
-    snapshots: tuple[str, ...]
-    complete: bool
-
-
-def cluster_flags(reading: Reading, connection: ConnectionFlags) -> ClusterFlags:
+def cluster_flags(reading: ReadingFlags, connection: ConnectionFlags) -> ClusterFlags:
     """The flags that choose the cluster or snapshot, for a follow-up command."""
     if reading.snapshots:
         paths = [word for path in reading.snapshots for word in ("--snapshot", path)]

@@ -21,7 +21,7 @@ from kubectl_dra.cli.explain.reading import (
 from kubectl_dra.cli.explain.target import NotThere, TypedTarget, targets_of
 from kubectl_dra.cli.flags import FitFlags, FitOutput
 from kubectl_dra.cli.kind_words import VOLCANO_JOB, group_of
-from kubectl_dra.cli.live import Progress, connection_options
+from kubectl_dra.cli.live import Progress, api_server
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.applied_manifest import overlay
 from kubectl_dra.cluster.apply import Server
@@ -114,10 +114,9 @@ def _read(flags: FitFlags, connection: ConnectionFlags) -> tuple[list[WorkloadPo
     else:
         cluster.require_namespace(flags.namespace)
         if not flags.snapshots:
-            from kubectl_dra.cluster.live import ApiServer
             from kubectl_dra.cluster.stored_workloads import with_stored
 
-            server = ApiServer(connection_options(connection, flags.namespace))
+            server = api_server(connection, flags.namespace)
             cluster = with_stored(cluster, server, [(asked_for(target), namespace)])
         manifest = stored_manifest(target, namespace, cluster)
     workloads = workloads_of(manifest)

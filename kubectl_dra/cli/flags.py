@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
-from kubectl_dra.cli.command_line import ClusterCommand, CommandFlags, DocumentedCommand, SchedulingFlags
+from kubectl_dra.cli.command_line import ClusterCommand, CommandFlags, DocumentedCommand, ReadingFlags, SchedulingFlags
 
 
 class FitOutput(StrEnum):
@@ -55,8 +55,6 @@ class FitFlags(SchedulingFlags, frozen=True):
         bool, typer.Option("--full", help="Every node that gets pods, everything that makes room, and all notes.")
     ] = False
     namespace: opt.Namespace = ""
-    snapshots: opt.Snapshots = ()
-    complete: opt.Complete = False
     output: Annotated[FitOutput, typer.Option("--output", "-o", help="Output format; html is one page.")] = (
         FitOutput.text
     )
@@ -127,8 +125,6 @@ class ShareFlags(SchedulingFlags, frozen=True):
         str, typer.Option("--part", metavar="QUANTITY", help="With capacity: how much each pod gets, such as 10Gi.")
     ] = ""
     namespace: opt.Namespace = ""
-    snapshots: opt.Snapshots = ()
-    complete: opt.Complete = False
     output: opt.OutputOption = opt.Output.text
     color: opt.ColorOption = opt.Color.auto
     release: opt.ReleaseOption = ""
@@ -155,14 +151,12 @@ class MetricsFlags(SchedulingFlags, frozen=True):
             "GKE, EKS, AKS and Karpenter, else the instance type.",
         ),
     ] = ()
-    snapshots: opt.Snapshots = ()
-    complete: opt.Complete = False
     scheduler_config: opt.SchedulerConfigOption = ""
     release: opt.ReleaseOption = ""
     gates: opt.GatesOption = ()
 
 
-class SnapshotFlags(CommandFlags, frozen=True):
+class SnapshotFlags(ReadingFlags, frozen=True):
     """The flags of ``snapshot``."""
 
     output: Annotated[
@@ -202,8 +196,6 @@ class SnapshotFlags(CommandFlags, frozen=True):
         int, typer.Option("--keep", metavar="N", min=1, help="With --every: how many snapshots to keep, the newest.")
     ] = 144
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False
-    snapshots: opt.Snapshots = ()
-    complete: opt.Complete = False
     namespace: Annotated[
         str,
         typer.Option(
@@ -246,19 +238,15 @@ class UiFlags(SchedulingFlags, frozen=True):
         str,
         typer.Option("--namespace", "-n", metavar="NS", help="Only claims and pods of this namespace. Default: all."),
     ] = ""
-    snapshots: opt.Snapshots = ()
-    complete: opt.Complete = False
     scheduler_config: opt.SchedulerConfigOption = ""
     color: opt.ColorOption = opt.Color.auto
     release: opt.ReleaseOption = ""
     gates: opt.GatesOption = ()
 
 
-class LspFlags(CommandFlags, frozen=True):
+class LspFlags(ReadingFlags, frozen=True):
     """The flags of ``lsp``: those of ``lint`` that say what to check for, under the same names."""
 
-    snapshots: opt.Snapshots = ()
-    complete: opt.Complete = False
     live: Annotated[bool, typer.Option("--live", help="Know the classes and devices of the cluster.")] = False
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NS", help="With --live: read this namespace of the cluster.")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from kubectl_dra.cli import options as opt
-from kubectl_dra.cli.command_line import ClusterCommand, CommandFlags, SchedulingFlags
+from kubectl_dra.cli.command_line import ClusterCommand, ReadingFlags, SchedulingFlags
 from kubectl_dra.cli.kind_words import kind_of
 from kubectl_dra.explain.devices.arrangement import CountedBy, SortKey
 from kubectl_dra.usage.choices import ClaimSort, ClaimState, UseBy, UseSort
@@ -25,7 +25,7 @@ class DevicesOutput(StrEnum):
     html = "html"
 
 
-class DevicesFlags(CommandFlags, frozen=True):
+class DevicesFlags(ReadingFlags, frozen=True):
     """The flags of ``devices``."""
 
     places: Annotated[
@@ -67,8 +67,6 @@ class DevicesFlags(CommandFlags, frozen=True):
     limit: opt.LimitOption = None
     no_headers: opt.NoHeaders = False
     watch: opt.Watch = False
-    snapshots: opt.Snapshots = ()
-    complete: opt.Complete = False
     output: Annotated[
         DevicesOutput,
         typer.Option(
@@ -112,15 +110,13 @@ class ClaimsFlags(SchedulingFlags, frozen=True):
     no_headers: opt.NoHeaders = False
     full: opt.Full = False
     watch: opt.Watch = False
-    snapshots: opt.Snapshots = ()
-    complete: opt.Complete = False
     output: Annotated[
         opt.TableOutput, typer.Option("--output", "-o", help="Output format; wide names drivers, pools and classes.")
     ] = opt.TableOutput.text
     color: opt.ColorOption = opt.Color.auto
 
 
-class DriversFlags(CommandFlags, frozen=True):
+class DriversFlags(ReadingFlags, frozen=True):
     """What is typed after ``drivers``."""
 
     drivers: Annotated[
@@ -138,8 +134,6 @@ class DriversFlags(CommandFlags, frozen=True):
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Look again every five seconds; on a terminal in place.")
     ] = False
-    snapshots: opt.Snapshots = ()
-    complete: opt.Complete = False
     output: Annotated[
         opt.TableOutput,
         typer.Option("--output", "-o", help="Output format; wide adds slices, generation, image and feature gates."),
@@ -169,7 +163,7 @@ class TopCommand(ClusterCommand):
         kind.convert = lambda value, *rest: convert(_ROWS.get(kind_of(value) or value.lower(), value), *rest)
 
 
-class TopFlags(CommandFlags, frozen=True):
+class TopFlags(ReadingFlags, frozen=True):
     """What is typed after ``top``."""
 
     COMMAND = TopCommand
@@ -193,8 +187,6 @@ class TopFlags(CommandFlags, frozen=True):
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Count again every five seconds; on a terminal in place.")
     ] = False
-    snapshots: opt.Snapshots = ()
-    complete: opt.Complete = False
     output: opt.OutputOption = opt.Output.text
     color: opt.ColorOption = opt.Color.auto
     release: opt.ReleaseOption = ""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 from kubectl_dra.api.labels import LabelSelector, Requirement
-from kubectl_dra.cli.command_line import Reading
+from kubectl_dra.cli.command_line import ReadingFlags
 from kubectl_dra.cli.live import Progress, read_kinds, read_saved, require_namespace, watched
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import Snapshot
@@ -23,7 +23,7 @@ Listed = TypeVar("Listed")
 
 
 def read(
-    flags: Reading,
+    flags: ReadingFlags,
     connection: ConnectionFlags,
     kinds: Sequence[str],
     namespace: str = "",

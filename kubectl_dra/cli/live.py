@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
 from msgspec.structs import asdict
 
 from kubectl_dra.api.meta import FAILED_PREPARE
-from kubectl_dra.cli.command_line import Reading
+from kubectl_dra.cli.command_line import ReadingFlags
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import ClusterError, UsageError
@@ -22,6 +22,7 @@ from kubectl_dra.text import whole_number
 
 if TYPE_CHECKING:
     from kubectl_dra.cluster.connection import ConnectionOptions
+    from kubectl_dra.cluster.live import ApiServer
     from kubectl_dra.cluster.pointed_objects import Pointer
 
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
@@ -31,7 +32,7 @@ _LONGEST = 365 * 24 * 3600.0
 
 
 def read_saved(
-    reading: Reading,
+    reading: ReadingFlags,
     namespace: str = "",
     *,
     compact: bool = False,
@@ -70,9 +71,9 @@ def read_live(
         UsageError: a malformed ``--request-timeout``.
         ClusterError: the cluster cannot be asked.
     """
-    from kubectl_dra.cluster.live import About, ApiServer
+    from kubectl_dra.cluster.live import About
 
-    cluster = ApiServer(connection_options(connection, namespace))
+    cluster = api_server(connection, namespace)
     about = None if everything else About(cluster.namespace, pod, everywhere=(FAILED_PREPARE,))
     with Progress() as progress:
         return cluster.read_snapshot(progress=progress, compact=compact, about=about), cluster.namespace
@@ -85,11 +86,11 @@ def read_kinds(
 
     Raises as ``read_live``.
     """
-    from kubectl_dra.cluster.live import About, ApiServer
+    from kubectl_dra.cluster.live import About
 
     about = About("", reasons=reasons) if reasons else None
     with Progress() as progress:
-        cluster = ApiServer(connection_options(connection, namespace))
+        cluster = api_server(connection, namespace)
         return cluster.read_snapshot(kinds, namespace=of, progress=progress, about=about)
 
 
@@ -115,13 +116,12 @@ def with_neighbours(
     while wanted := [pointer for pointer in wanted_of(snapshot) if _scope(pointer) not in requested]:
         from kubectl_dra.cluster.applied_manifest import with_kinds
         from kubectl_dra.cluster.builder import SnapshotBuilder
-        from kubectl_dra.cluster.live import ApiServer
         from kubectl_dra.cluster.pointed_objects import read_pointed
 
         kinds = {pointer.kind for pointer in wanted}
         requested |= {_scope(pointer) for pointer in wanted}
         with Progress() as progress:
-            cluster = ApiServer(connection_options(connection, namespace))
+            cluster = api_server(connection, namespace)
             builder = SnapshotBuilder(cluster.namespace)
             read_pointed(cluster, builder, wanted, snapshot.served, progress)
             more = builder.build()
@@ -134,6 +134,15 @@ def with_neighbours(
 def _scope(pointer: Pointer) -> tuple[str | Pointer, bool]:
     """What is requested once: objects of a kind that are named or selected, or all of them."""
     return pointer.request, not (pointer.namespace or pointer.name or pointer.labels)
+
+
+def api_server(
+    connection: ConnectionFlags, namespace: str = "", sleep: Callable[[float], None] = time.sleep
+) -> ApiServer:
+    """The live cluster. Raises UsageError, ClusterError: see ``connection_options`` and ``ApiServer``."""
+    from kubectl_dra.cluster.live import ApiServer
+
+    return ApiServer(connection_options(connection, namespace), sleep=sleep)
 
 
 def connection_options(connection: ConnectionFlags, namespace: str) -> ConnectionOptions:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.cli.flags import SnapshotFlags
-from kubectl_dra.cli.live import Progress, connection_options, passes, seconds
+from kubectl_dra.cli.live import Progress, api_server, passes, seconds
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.builder import SnapshotBuilder
@@ -133,7 +133,7 @@ def _record(flags: SnapshotFlags, connection: ConnectionFlags) -> Recorder:
         return record_files(flags.snapshots)
     from kubectl_dra.drivers.daemons import NO_POD_MADE
 
-    cluster = ApiServer(connection_options(connection, flags.namespace))
+    cluster = api_server(connection, flags.namespace)
     recorder = Recorder(cluster.namespace)
     with Progress() as progress:
         about = About("", reasons=(NO_POD_MADE,), more=True)

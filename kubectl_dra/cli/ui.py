@@ -17,13 +17,12 @@ from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.explain.reading import completed, scheduler_config, settings_of
 from kubectl_dra.cli.flags import UiFlags
-from kubectl_dra.cli.live import connection_options, passes, read_saved
+from kubectl_dra.cli.live import api_server, passes, read_saved
 from kubectl_dra.cli.options import Color, ConnectionFlags
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cli.taint import DryRun, TaintFlags, UntaintFlags
 from kubectl_dra.cli.usage_errors import missing_package
 from kubectl_dra.cluster.files import saved_object
-from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.cluster.watch import Watch
 from kubectl_dra.errors import ClusterError, DraError, UsageError
@@ -132,7 +131,7 @@ class LiveCluster:
     def __init__(self, flags: UiFlags, connection: ConnectionFlags) -> None:
         self._asked = flags
         self._connection = connection
-        self._cluster = ApiServer(connection_options(connection, flags.namespace))
+        self._cluster = api_server(connection, flags.namespace)
         self._watches: list[Watch] = []
         self._changed: Callable[[], None] = lambda: None
         self.place = self._cluster.context or self._cluster.server
@@ -147,7 +146,7 @@ class LiveCluster:
 
     def switch(self, namespace: str) -> None:
         """Watch and show another namespace, and read it alone where nothing else may be read."""
-        self._cluster = ApiServer(connection_options(self._connection, namespace))
+        self._cluster = api_server(self._connection, namespace)
         self._asked = replace(self._asked, namespace=namespace)
         self.close()
         self._watches = []

@@ -91,11 +91,10 @@ def _state(gate: str, release: Release) -> str:
 
 def _server(connection: ConnectionFlags) -> dict[str, Any]:
     """What the server says about itself, or why it does not."""
-    from kubectl_dra.cli.live import connection_options
-    from kubectl_dra.cluster.live import ApiServer
+    from kubectl_dra.cli.live import api_server
 
     try:
-        cluster = ApiServer(connection_options(connection, ""), sleep=lambda pause: None)
+        cluster = api_server(connection, sleep=lambda pause: None)
     except ClusterError as error:
         return {"failure": str(error)}
     out: dict[str, Any] = {"context": cluster.context, "address": cluster.server}

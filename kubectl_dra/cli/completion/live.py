@@ -268,16 +268,15 @@ def _read(typed: TypedWords, kinds: Iterable[str]) -> Snapshot | None:
 
 def _from_cluster(typed: TypedWords, kinds: tuple[str, ...]) -> Snapshot:
     from kubectl_dra.cli.command_line import connection_given
-    from kubectl_dra.cli.live import connection_options
+    from kubectl_dra.cli.live import api_server
     from kubectl_dra.cluster.builder import SnapshotBuilder
     from kubectl_dra.cluster.duplicates import Place
-    from kubectl_dra.cluster.live import ApiServer
     from kubectl_dra.cluster.reader import whole
     from kubectl_dra.errors import DraError
 
     limit = f"{max(int(timeout() * 1000), 1)}ms"
     connection = connection_given({**typed.given, "--request-timeout": (limit,)})
-    cluster = ApiServer(connection_options(connection, _given(typed, "--namespace")), sleep=lambda seconds: None)
+    cluster = api_server(connection, _given(typed, "--namespace"), sleep=lambda seconds: None)
     builder = SnapshotBuilder(cluster.namespace)
     builder.source(cluster.namespace)
     for kind in kinds:

@@ -53,7 +53,6 @@ class ExplainFlags(SchedulingFlags, frozen=True):
         typer.Option("--selector", "-l", metavar="LABELS", help="The pod that is stuck of those with these labels."),
     ] = ""
     namespace: opt.Namespace = ""
-    snapshots: opt.Snapshots = ()
     at: Annotated[
         str,
         typer.Option(
@@ -63,7 +62,6 @@ class ExplainFlags(SchedulingFlags, frozen=True):
             "snapshot --every has filled, the last one before.",
         ),
     ] = ""
-    complete: opt.Complete = False
     node: Annotated[str, typer.Option("--node", metavar="NODE", help="Only this node.")] = ""
     request: Annotated[
         str, typer.Option("--request", metavar="NAME", help="Only this request (or request/subrequest).")

@@ -19,7 +19,7 @@ from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.target import TypedTarget, is_elsewhere
 from kubectl_dra.cli.live import (
     Progress,
-    connection_options,
+    api_server,
     read_kinds,
     read_live,
     read_saved,
@@ -169,10 +169,9 @@ def _with_kinds_for(
     if not kinds:
         return snapshot
     from kubectl_dra.cluster.applied_manifest import with_kinds
-    from kubectl_dra.cluster.live import ApiServer
     from kubectl_dra.cluster.transport import side_by_side
 
-    cluster = ApiServer(connection_options(connection, flags.namespace))
+    cluster = api_server(connection, flags.namespace)
     wanted = [(space, tuple(kind for _, kind in rows)) for space, rows in groupby(sorted(kinds), key=itemgetter(0))]
     with Progress() as progress:
 
@@ -236,7 +235,6 @@ def with_what_decides(
     snapshot = with_admission(snapshot, manifest, flags, connection)
     if flags.snapshots or not manifest.workloads:
         return snapshot
-    from kubectl_dra.cluster.live import ApiServer
     from kubectl_dra.cluster.stored_workloads import with_stored
     from kubectl_dra.fit.existing_pods import pods_of
     from kubectl_dra.fit.workload import makers_of
@@ -244,7 +242,7 @@ def with_what_decides(
     there = [each for each in makers_of(manifest) if each.kind == "Job" or pods_of(each, snapshot)]
     if not there:
         return snapshot
-    server = ApiServer(connection_options(connection, flags.namespace))
+    server = api_server(connection, flags.namespace)
     return with_stored(snapshot, server, [(each.raw, each.namespace) for each in there])
 
 

@@ -67,8 +67,6 @@ class LintFlags(SchedulingFlags, frozen=True):
         typer.Option("--unsafe-fixes", help="With --fix or --diff: also the fixes that may change the meaning."),
     ] = False
     diff: Annotated[bool, typer.Option("--diff", help="Show what the fixes would change; write nothing.")] = False
-    snapshots: opt.Snapshots = ()
-    complete: opt.Complete = False
     live: Annotated[bool, typer.Option("--live", help="Check against the classes and devices of the cluster.")] = False
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NS", help="With --live: read this namespace of the cluster.")

@@ -152,20 +152,17 @@ class ClusterObjects(NamedTuple):
 
 def read_cluster(flags: LintFlags, connection: ConnectionFlags) -> ClusterObjects:
     """The live cluster, or the saved one. Raises DraError: it cannot be read."""
-    from kubectl_dra.cli.live import Progress
+    from kubectl_dra.cli.live import Progress, api_server, read_saved
 
     if flags.live:
-        from kubectl_dra.cli.live import connection_options
-        from kubectl_dra.cluster.live import ApiServer
         from kubectl_dra.cluster.save import Recorder
 
-        cluster = ApiServer(connection_options(connection, flags.namespace))
+        cluster = api_server(connection, flags.namespace)
         recorder = Recorder(cluster.namespace)
         with Progress() as progress:
             cluster.read_into(recorder, progress=progress)
         inputs = [Input(CLUSTER_NAME, True, _text(recorder.items()))]
         return ClusterObjects(recorder.build(), inputs)
-    from kubectl_dra.cli.live import read_saved
     from kubectl_dra.cluster.contents import contents
 
     if any(path != STDIN and _is_large(path) for path in flags.snapshots):
@@ -296,10 +293,9 @@ def _namespace(flags: LintFlags, connection: ConnectionFlags) -> str:
     """The namespace of objects that name none."""
     if not flags.live:
         return flags.namespace or "default"
-    from kubectl_dra.cli.live import connection_options
-    from kubectl_dra.cluster.live import ApiServer
+    from kubectl_dra.cli.live import api_server
 
-    return ApiServer(connection_options(connection, flags.namespace)).namespace
+    return api_server(connection, flags.namespace).namespace
 
 
 def _notes_about_patches(*releases: ReleaseNamed) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kubectl_dra.cli import options as opt
-from kubectl_dra.cli.command_line import CommandFlags
+from kubectl_dra.cli.command_line import ReadingFlags
 
 
 class MigrateOutput(StrEnum):
@@ -45,7 +45,7 @@ class WrittenVersion(StrEnum):
     v1beta1 = "v1beta1"
 
 
-class MigrateFlags(CommandFlags, frozen=True):
+class MigrateFlags(ReadingFlags, frozen=True):
     """The flags and arguments of ``migrate``."""
 
     paths: Annotated[
@@ -116,8 +116,6 @@ class MigrateFlags(CommandFlags, frozen=True):
             help="Read the cluster. Without PATH: what uses device plugins; with PATH: where the pods could run.",
         ),
     ] = False
-    snapshots: opt.Snapshots = ()
-    complete: opt.Complete = False
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", metavar="NS", help="Only this namespace of the cluster.")
     ] = ""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from kubectl_dra.api.releases import EXPLAINED, GROUP, WRITTEN, parse_release
-from kubectl_dra.cli.live import Progress, connection_options, read_saved
+from kubectl_dra.cli.live import Progress, api_server, read_saved
+from kubectl_dra.cli.migrate import MigrateFlags
 from kubectl_dra.cli.migrate.files import write_new
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.snapshot import KINDS, Snapshot
@@ -40,60 +41,39 @@ class ClusterSeen(Struct, frozen=True):
     scope: str = ""
 
 
-class Where(Struct, frozen=True):
-    """Which cluster, and which part of it: ``live``, or ``snapshots``."""
-
-    live: bool
-    snapshots: tuple[str, ...]
-    complete: bool
-    namespace: str
-    all_namespaces: bool
-    connection: ConnectionFlags
-
-    @property
-    def given(self) -> bool:
-        """Whether any cluster is named."""
-        return self.live or bool(self.snapshots)
-
-
-def check_usage(where: Where) -> None:
-    """Raise UsageError for contradictory flags."""
-    if where.live and where.snapshots:
-        raise UsageError("--live and --snapshot exclude one another")
-    if where.all_namespaces and where.namespace:
-        raise UsageError("-A and -n exclude one another")
-    if (where.all_namespaces or where.namespace) and not where.given:
-        raise UsageError("-A and -n are about a cluster: add --live or --snapshot FILE")
-
-
-def look(where: Where, *, whole: bool = False) -> ClusterSeen:
-    """Read the cluster; with ``whole`` all of it, whatever the namespace in question. Writes nothing.
+def look(flags: MigrateFlags, connection: ConnectionFlags, *, whole: bool = False) -> ClusterSeen:
+    """Read the cluster, live or saved; with ``whole`` all of it, whatever the namespace in question. Writes nothing.
 
     Raises:
-        DraError: the cluster does not answer, or a file cannot be read.
+        DraError: contradictory flags, a cluster that does not answer, a file that cannot be read.
     """
-    if where.snapshots:
-        return _look_at_files(where)
-    from kubectl_dra.cluster.live import ApiServer
+    if flags.live and flags.snapshots:
+        raise UsageError("--live and --snapshot exclude one another")
+    if flags.all_namespaces and flags.namespace:
+        raise UsageError("-A and -n exclude one another")
+    if not (flags.live or flags.snapshots):
+        raise UsageError("-A and -n are about a cluster: add --live or --snapshot FILE")
+    if flags.snapshots:
+        return _look_at_files(flags)
     from kubectl_dra.migrate.rollout.plan import live_workloads
 
-    cluster = ApiServer(connection_options(where.connection, where.namespace))
-    scope = "" if where.all_namespaces else cluster.namespace
+    cluster = api_server(connection, flags.namespace)
+    scope = "" if flags.all_namespaces else cluster.namespace
     with Progress() as progress:
         snapshot = cluster.read_snapshot(_SEEN, namespace="" if whole else scope, progress=progress)
-        snapshot.require_namespace(where.namespace)
+        snapshot.require_namespace(flags.namespace)
         workloads, notes = ([], []) if whole else live_workloads(cluster, scope, progress)
     return ClusterSeen(snapshot, workloads, tuple(notes), cluster.namespace, scope)
 
 
-def _look_at_files(where: Where) -> ClusterSeen:
+def _look_at_files(flags: MigrateFlags) -> ClusterSeen:
     from kubectl_dra.migrate.rollout.plan import file_workloads
 
-    namespace = where.namespace or "default"
-    snapshot = read_saved(where, namespace)
-    snapshot.require_namespace(where.namespace)
-    named = [path for path in where.snapshots if path != "-"]
-    return ClusterSeen(snapshot, list(file_workloads(find_inputs(named))), (), namespace, where.namespace)
+    namespace = flags.namespace or "default"
+    snapshot = read_saved(flags, namespace)
+    snapshot.require_namespace(flags.namespace)
+    named = [path for path in flags.snapshots if path != "-"]
+    return ClusterSeen(snapshot, list(file_workloads(find_inputs(named))), (), namespace, flags.namespace)
 
 
 def release_of(seen: ClusterSeen) -> str:

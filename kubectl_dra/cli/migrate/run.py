@@ -99,13 +99,9 @@ def _looked(flags: MigrateFlags, connection: ConnectionFlags, *, whole: bool = F
     """What was read of the cluster; None where none is asked about."""
     if not flags.of_cluster:
         return None
-    from kubectl_dra.cli.migrate import cluster as migrate_cluster
+    from kubectl_dra.cli.migrate.cluster import look
 
-    where = migrate_cluster.Where(
-        flags.live, flags.snapshots, flags.complete, flags.namespace, flags.all_namespaces, connection
-    )
-    migrate_cluster.check_usage(where)
-    return migrate_cluster.look(where, whole=whole)
+    return look(flags, connection, whole=whole)
 
 
 def _for_cluster(flags: MigrateFlags, seen: ClusterSeen | None) -> MigrateFlags:

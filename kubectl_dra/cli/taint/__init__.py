@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from kubectl_dra.cli import options as opt
-from kubectl_dra.cli.command_line import ClusterCommand, CommandFlags
+from kubectl_dra.cli.command_line import ClusterCommand, ReadingFlags
 from kubectl_dra.errors import UsageError
 from kubectl_dra.taint import times
 
@@ -78,10 +78,11 @@ class OptionalWait(ClusterCommand):
         return super().parse_args(ctx, [f"--wait={times.FOREVER}" if word == "--wait" else word for word in args])
 
 
-class DeviceFlags(CommandFlags, frozen=True):
+class DeviceFlags(ReadingFlags, frozen=True):
     """Select devices by properties instead of names; all given ones must hold."""
 
     COMMAND = OptionalWait
+    namespace: opt.Namespace = ""
     nodes: Annotated[
         tuple[str, ...], typer.Option("--node", metavar="NODE", help="Devices that this node can use.")
     ] = ()
@@ -109,7 +110,8 @@ class DeviceFlags(CommandFlags, frozen=True):
     @property
     def select(self) -> bool:
         """Whether any is given."""
-        return any(getattr(self, name) for name in DeviceFlags.__struct_fields__)
+        by_place = (self.nodes, self.drivers, self.pools, self.classes, self.selector)
+        return any((*by_place, self.hardware, self.claims, self.pods))
 
 
 class TaintFlags(DeviceFlags, frozen=True):
@@ -151,9 +153,6 @@ class TaintFlags(DeviceFlags, frozen=True):
     ] = TaintOutput.text
     field_manager: FieldManager = "kubectl-dra"
     color: opt.ColorOption = opt.Color.auto
-    snapshots: opt.Snapshots = ()
-    complete: opt.Complete = False
-    namespace: opt.Namespace = ""
 
 
 class UntaintFlags(DeviceFlags, frozen=True):
@@ -172,6 +171,3 @@ class UntaintFlags(DeviceFlags, frozen=True):
     output: OutputOption = TaintOutput.text
     field_manager: FieldManager = "kubectl-dra"
     color: opt.ColorOption = opt.Color.auto
-    snapshots: opt.Snapshots = ()
-    complete: opt.Complete = False
-    namespace: opt.Namespace = ""

@@ -237,20 +237,19 @@ TAINTED_BY = ("ResourceSlice", "DeviceTaintRule")
 KINDS = ("ResourceSlice", "DeviceTaintRule", "ResourceClaim", "Node")
 
 
-def run(
-    connection: ConnectionFlags, saved_flags: session.SavedFlags, output: str, color: str, *, headers: bool = True
-) -> int:
+def run(flags: TaintFlags, connection: ConnectionFlags) -> int:
     """List and print; returns the exit code, which is 3 where taints may be there that could not be read.
 
     Raises:
         UndeterminedError: the ResourceSlices, which have taints, could not be read.
         DraError: a cluster that does not answer, or unreadable input.
     """
-    tainted = session.read_tainted(connection, saved_flags, kinds=KINDS, rules=False)
+    tainted = session.read_tainted(connection, flags, kinds=KINDS, rules=False)
     at = moment(tainted.snapshot)
     lines = list_taints(tainted.inventory.rows, tainted.snapshot, at.at)
     notes = [*_not_seen(tainted.snapshot)]
     code = EXIT_UNDETERMINED if tainted.snapshot.unread(TAINTED_BY) else 0
+    output = flags.output.value
     if output in ("json", "yaml"):
         from kubectl_dra.report.structured import write
         from kubectl_dra.report.taint_json import list_json
@@ -263,8 +262,8 @@ def run(
         taint_list.write_rule_names(lines, sys.stdout)
     else:
         tell_age(at)
-        where = cluster_flags(saved_flags, connection)
-        taint_list.write_list(lines, color, at=at.at, all_seen=not code, headers=headers, where=where)
+        where, headers = cluster_flags(flags, connection), not flags.no_headers
+        taint_list.write_list(lines, flags.color.value, at=at.at, all_seen=not code, headers=headers, where=where)
     return code
 
 

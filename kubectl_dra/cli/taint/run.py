@@ -47,7 +47,7 @@ def run(flags: TaintFlags, connection: ConnectionFlags, ask: Confirm = confirmed
             raise UsageError("-n: devices and their taints are in no namespace; --list lists every taint")
         from kubectl_dra.cli.taint import plan as taint_list
 
-        return taint_list.run(connection, flags, output, color, headers=not flags.no_headers)
+        return taint_list.run(flags, connection)
     if flags.no_headers or flags.all_namespaces:
         raise UsageError(f"{'--no-headers' if flags.no_headers else '-A'} goes with --list")
     if words.removals:

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.attempt import Cycle
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.cli.command_line import Reading
-from kubectl_dra.cli.live import Progress, connection_options, read_saved, require_namespace
+from kubectl_dra.cli.live import Progress, api_server, read_saved, require_namespace
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cli.taint import DeviceFlags
@@ -65,19 +64,8 @@ class TaintedCluster(Struct, frozen=True):
     serving: Serving | None = None
 
 
-class SavedFlags(Reading, Protocol):
-    """Flags that name saved objects or a namespace of the cluster."""
-
-    @property
-    def namespace(self) -> str: ...
-
-
 def read_tainted(
-    connection: ConnectionFlags,
-    saved_flags: SavedFlags,
-    *,
-    kinds: Sequence[str] = ALL_KINDS,
-    rules: bool = True,
+    connection: ConnectionFlags, flags: DeviceFlags, *, kinds: Sequence[str] = ALL_KINDS, rules: bool = True
 ) -> TaintedCluster:
     """Reads these kinds from the live cluster, or saved objects.
 
@@ -86,17 +74,17 @@ def read_tainted(
     Raises:
         DraError: no cluster, DeviceTaintRules not served, ResourceSlices not readable.
     """
-    if saved_flags.snapshots:
-        saved = read_saved(saved_flags)
+    if flags.snapshots:
+        saved = read_saved(flags)
         saved.require_dra()
-        saved.require_namespace(saved_flags.namespace)
-        return tainted_cluster(saved, saved_flags.namespace or "default")
-    cluster = ApiServer(connection_options(connection, saved_flags.namespace))
+        saved.require_namespace(flags.namespace)
+        return tainted_cluster(saved, flags.namespace or "default")
+    cluster = api_server(connection, flags.namespace)
     serving = require_rules(cluster) if rules else None
     with Progress() as progress:
         snapshot = cluster.read_snapshot(kinds, progress=progress)
     snapshot.require_dra()
-    require_namespace(saved_flags.namespace, snapshot, connection, live=True)
+    require_namespace(flags.namespace, snapshot, connection, live=True)
     try:
         return tainted_cluster(snapshot, cluster.namespace, cluster, serving)
     except SlicesNotRead as error:
