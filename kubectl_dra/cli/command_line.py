@@ -325,6 +325,15 @@ def repeated(given: Mapping[str, Sequence[str]]) -> Argv:
     return tuple(word for flag, values in given.items() for value in values if value for word in (flag, value))
 
 
+def assumed_flags(flags: SchedulingFlags) -> dict[str, Sequence[str]]:
+    """What is assumed of the cluster and its scheduler, for a follow-up command."""
+    return {
+        "--kubernetes-version": (flags.release,),
+        "--feature-gates": flags.gates,
+        "--scheduler-config": (flags.scheduler_config,),
+    }
+
+
 def with_other_values(error: FlagValueError, asked: Argv) -> FlagValueError:
     """The error with what to paste: the command that was ``asked``, with the values that the flag can have."""
     error.commands = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec.structs import replace
 
 from kubectl_dra.api.releases import UNTOLD
-from kubectl_dra.cli.command_line import cluster_flags, repeated, with_other_values
+from kubectl_dra.cli.command_line import assumed_flags, cluster_flags, repeated, with_other_values
 from kubectl_dra.cli.explain.reading import (
     applied,
     completed_for_new,
@@ -197,9 +197,7 @@ def _invocation(typed: FitFlags, connection: ConnectionFlags) -> Invocation:
         "-n": (typed.namespace,),
         "--with-node": typed.with_nodes,
         "--replicas": () if typed.replicas is None else (str(typed.replicas),),
-        "--kubernetes-version": (typed.release,),
-        "--feature-gates": typed.gates,
-        "--scheduler-config": (typed.scheduler_config,),
+        **assumed_flags(typed),
     }
     most = ("--max",) if typed.most else ()
     argv = ("kubectl", "dra", "fit", *typed.target, *repeated(flags), *most, *where.flags)

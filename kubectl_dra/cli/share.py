@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from kubectl_dra.api.quantity import Quantity, QuantityError
-from kubectl_dra.cli.command_line import cluster_flags, repeated
+from kubectl_dra.cli.command_line import assumed_flags, cluster_flags, repeated
 from kubectl_dra.cli.explain.reading import applied, completed_for_new, read_cluster, settings_of
 from kubectl_dra.cli.flags import ShareBy, ShareFlags
 from kubectl_dra.cli.live import Progress
@@ -162,7 +162,7 @@ def _print(answer: ShareAnswer, typed: ShareFlags, connection: ConnectionFlags) 
         "--containers": (str(typed.containers),) if typed.containers else (),
         "--tolerate": typed.tolerate,
     }
-    scheduled = {"-n": (typed.namespace,), "--kubernetes-version": (typed.release,), "--feature-gates": typed.gates}
+    scheduled = {"-n": (typed.namespace,), **assumed_flags(typed)}
     flags = {"-f": typed.manifests, **of_class, **scheduled}
     command = CommandLine(("kubectl", "dra", "share", *repeated(flags), *where.flags))
     fit = ("kubectl", "dra", "fit", *repeated({"-f": typed.manifests, **scheduled}), *where.flags, "--explain")

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.by_identity import ByIdentity
-from kubectl_dra.cli.command_line import cluster_flags, repeated, with_other_values
+from kubectl_dra.cli.command_line import assumed_flags, cluster_flags, repeated, with_other_values
 from kubectl_dra.cli.explain import RELEASE, SCHEDULER_CONFIG, ExplainFlags, ExplainOutput
 from kubectl_dra.cli.explain.questions import (
     Answers,
@@ -294,7 +294,8 @@ def _run_all(flags: ExplainFlags, connection: ConnectionFlags, output: str, colo
 
         short = flags.summary and not flags.full
         headers = not flags.no_headers
-        of = _of_everything(flags)
+        # The question about one pod is to repeat them.
+        of = repeated({"--node": (flags.node,), **assumed_flags(flags)})
         write_overview(overview, color, flags=of, where=where, short=short, full=flags.full, headers=headers)
     elif output == "name":
         names = [name for alike in overview.found for name in alike.names]
@@ -317,43 +318,23 @@ def _run_all(flags: ExplainFlags, connection: ConnectionFlags, output: str, colo
 def _invocation(typed: ExplainFlags, connection: ConnectionFlags) -> Invocation:
     """The command line without what only refines the output, to be repeated with other flags."""
     where = cluster_flags(typed, connection)
-    targets = tuple(map(str, targets_of(typed.target))) if typed.target else ()
-    if len(targets) > 1:
-        flags = _flags(replace(typed, namespace=""))
+    if typed.target and len(targets_of(typed.target)) > 1:
+        flags = repeated(_flags(replace(typed, namespace="")))
         return Invocation(("kubectl", "dra", "explain", *flags, *where.flags), where, several=True)
-    return Invocation(_asked(typed, connection), where, files=tuple(typed.manifests))
+    return Invocation(_asked(typed, connection), where, files=typed.manifests)
 
 
 def _asked(typed: ExplainFlags, connection: ConnectionFlags) -> Argv:
     """The command line without what only refines the output."""
     targets = map(str, targets_of(typed.target)) if typed.target else ()
-    where = cluster_flags(typed, connection)
-    return ("kubectl", "dra", "explain", *targets, *_flags(typed), *_only(typed), *where.flags)
+    flags = repeated({**_flags(typed), "--node": (typed.node,), "--request": (typed.request,)})
+    return ("kubectl", "dra", "explain", *targets, *flags, *cluster_flags(typed, connection).flags)
 
 
-def _flags(flags: ExplainFlags) -> Argv:
-    files, changes = (
-        {"-f": flags.manifests, "-l": (flags.labels,), "-n": (flags.namespace,)},
-        {"--what-if": flags.what_if, "--with-node": flags.with_nodes},
-    )
-    return repeated({**files, **changes, **_assumptions(flags)})
-
-
-def _only(flags: ExplainFlags) -> Argv:
-    return repeated({"--node": (flags.node,), "--request": (flags.request,)})
-
-
-def _assumptions(flags: ExplainFlags) -> dict[str, Sequence[str]]:
-    return {
-        "--kubernetes-version": (flags.release,),
-        "--feature-gates": flags.gates,
-        "--scheduler-config": (flags.scheduler_config,),
-    }
-
-
-def _of_everything(flags: ExplainFlags) -> Argv:
-    """What --all was asked with and the question about one pod is to repeat."""
-    return repeated({"--node": (flags.node,), **_assumptions(flags)})
+def _flags(flags: ExplainFlags) -> dict[str, Sequence[str]]:
+    """What is supposed of the cluster, and what of it is asked about."""
+    asked = {"-f": flags.manifests, "-l": (flags.labels,), "-n": (flags.namespace,)}
+    return {**asked, "--what-if": flags.what_if, "--with-node": flags.with_nodes, **assumed_flags(flags)}
 
 
 def _print(answers: Answers, flags: ExplainFlags, invocation: Invocation) -> None:
@@ -378,7 +359,7 @@ def _print(answers: Answers, flags: ExplainFlags, invocation: Invocation) -> Non
         refused_first = any(first.kind in REFUSED for stop in stops for first in stop.findings[:1])
         # What the API server refuses is mended first: placing all would say it again.
         if stopped and not flags.what_if and not refused_first:
-            following = invocation.where.asks(CommandLine(("kubectl", "dra", "fit", *_flags(flags))))
+            following = invocation.where.asks(CommandLine(("kubectl", "dra", "fit", *repeated(_flags(flags)))))
             write_blocks(Painter(color=flags.color.value), [ShellCommand((following,), "Next")])
         return
     from kubectl_dra.report.explain_json import to_json
