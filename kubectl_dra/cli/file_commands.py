@@ -7,6 +7,7 @@ from typing import Final
 
 from kubectl_dra.errors import UsageError
 from kubectl_dra.lint.accepted import Found, PlacedFinding, read, without_known, write
+from kubectl_dra.manifests.files import Through
 from kubectl_dra.report.color import tell
 from kubectl_dra.text import amount
 
@@ -56,3 +57,9 @@ def tell_defects(defects: Iterable[str]) -> None:
     """Print one line for each failure of our own."""
     for defect in defects:
         tell(f"error: a defect of kubectl-dra, please report it: {defect}")
+
+
+def tell_links(through: Sequence[Through]) -> None:
+    """Name the files that were written through links."""
+    for link, file in through:
+        tell(f"{link} is a link: {file} is written")

@@ -86,7 +86,7 @@ def _upgrade(case: Case, to: Release) -> Upgrade | None:
         return Upgrade(before, features)
     cluster = read_snapshot(["-"], stdin=case.text.encode())
     was, will = Settings(Scheduler(before, features)), Settings(Scheduler(to, default_features(to)))
-    return Upgrade(before, features, is_stored=True, rescheduled=rescheduled(cluster, was, will).found)
+    return Upgrade(before, features, is_stored=True, rescheduled=rescheduled(cluster, was, will)[0])
 
 
 def inputs(case: Case, text: str) -> list[Input]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from kubectl_dra.cli.file_commands import tell_links
 from kubectl_dra.exit_codes import EXIT_NO
 from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.engine import lint
@@ -73,8 +74,7 @@ def write(fixed: Sequence[Fixed], named: Sequence[str]) -> None:
     count = sum(len(each.made) + len(each.followed) for each in fixed)
     files = sum(each.text.after != each.text.before for each in fixed)
     tell(f"{_many(count, 'fix', 'fixes')} made in {_many(files, 'file', 'files')}")
-    for link, file in through:
-        tell(f"{link} is a link: {file} is written")
+    tell_links(through)
     _refusals(fixed)
 
 

@@ -124,12 +124,12 @@ def _cluster_upgraded(
 
     target = job.target
     assert target.upgrade is not None
-    cluster = upgrade.read_cluster(flags, connection)
+    snapshot, inputs = upgrade.read_cluster(flags, connection)
     to = upgrade.release_named(*_wanted_release(flags, config))
-    compared = upgrade.schedulers(cluster.snapshot, target.upgrade, target.features, flags, to)
-    tell_notes((*compared.notes, *upgrade.notes_about_cluster(cluster.snapshot, target)))
-    judged = replace(target.upgrade, is_stored=True, rescheduled=compared.found)
-    return replace(job, target=replace(target, upgrade=judged)), cluster.inputs
+    differing, notes = upgrade.schedulers(snapshot, target.upgrade, target.features, flags, to)
+    tell_notes((*notes, *upgrade.notes_about_cluster(snapshot, target)))
+    judged = replace(target.upgrade, is_stored=True, rescheduled=differing)
+    return replace(job, target=replace(target, upgrade=judged)), inputs
 
 
 def _manifests_upgraded(
@@ -141,9 +141,9 @@ def _manifests_upgraded(
     target = job.target
     assert target.upgrade is not None
     to = upgrade.release_named(*_wanted_release(flags, config))
-    compared = upgrade.schedulers_about_manifests(inputs, target, flags, connection, to)
-    tell_notes(compared.notes)
-    return replace(job, target=replace(target, upgrade=replace(target.upgrade, written=compared.found)))
+    differing, notes = upgrade.schedulers_about_manifests(inputs, target, flags, connection, to)
+    tell_notes(notes)
+    return replace(job, target=replace(target, upgrade=replace(target.upgrade, written=differing)))
 
 
 def is_of_cluster(flags: LintFlags) -> bool:
@@ -305,32 +305,28 @@ def _code(report: Report, fail_on: str) -> int:
 
 
 def _print(report: Report, output: str, color: str, inputs: Sequence[Input], code: int) -> None:
-    if output == "text":
-        from kubectl_dra.report.lint_text import write_text
+    if output in ("text", "concise", "left"):
+        from kubectl_dra.report.lint_text import write_concise, write_text
 
-        write_text(report, color)
-    elif output in ("concise", "left"):
-        from kubectl_dra.report.lint_text import write_concise
+        if output == "text":
+            write_text(report, color)
+        else:
+            # What fixes left of standard input is told beside the text.
+            write_concise(report, sys.stdout if output == "concise" else sys.stderr)
+        return
+    from kubectl_dra.report.lint_formats import to_json, write_github, write_junit, write_sarif
 
-        # What fixes left of standard input is told beside the text.
-        write_concise(report, sys.stdout if output == "concise" else sys.stderr)
-    elif output == "json":
-        from kubectl_dra.report.lint_formats import to_json
+    if output == "json":
         from kubectl_dra.report.structured import write
 
         write(to_json(report), "json", sys.stdout, code)
     elif output == "sarif":
         from kubectl_dra.lint.fixes import replacements
-        from kubectl_dra.report.lint_formats import write_sarif
 
         write_sarif(report, sys.stdout, replacements(report.findings, inputs))
     elif output == "github":
-        from kubectl_dra.report.lint_formats import write_github
-
         write_github(report, sys.stdout)
     else:
-        from kubectl_dra.report.lint_formats import write_junit
-
         write_junit(report, sys.stdout)
 
 

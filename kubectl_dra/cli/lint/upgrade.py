@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kubectl_dra.api.behaviour import last_fix
 from kubectl_dra.api.releases import (
@@ -42,16 +42,10 @@ if TYPE_CHECKING:
     from kubectl_dra.lint.context import AssumedCluster
 
 
-class GivenManifests(NamedTuple):
-    """The objects of manifests, where their pods, pod templates and claims are written, and what was left out."""
+def read_written(inputs: Iterable[Input], namespace: str) -> tuple[Snapshot, dict[ObjectKey, WrittenAt], Sequence[str]]:
+    """The objects of inputs, where their pods, pod templates and claims are written, and what was left out.
 
-    objects: Snapshot
-    places: Mapping[ObjectKey, WrittenAt]
-    notes: tuple[str, ...]
-
-
-def read_written(inputs: Iterable[Input], namespace: str) -> GivenManifests:
-    """What inputs hold; objects without a namespace are put into this one. Each pod template becomes one pod.
+    Objects without a namespace are put into this one. Each pod template becomes one pod.
 
     What lint itself reports as unreadable is passed over.
     """
@@ -66,7 +60,7 @@ def read_written(inputs: Iterable[Input], namespace: str) -> GivenManifests:
                     notes += _add(builder, document, namespace, places)
         except FileError:
             continue
-    return GivenManifests(builder.build(complete=True), places, tuple(dict.fromkeys(notes)))
+    return builder.build(complete=True), places, [*dict.fromkeys(notes)]
 
 
 def _add(
@@ -143,15 +137,8 @@ def upgrade_of(flags: LintFlags, configured: Iterable[str], source: str, to: Rel
     return Upgrade(before, frozenset(gate for gate in on if gate_default(gate, before) is not None))
 
 
-class ClusterObjects(NamedTuple):
-    """A cluster, and the objects in it that lint judges, as texts."""
-
-    snapshot: Snapshot
-    inputs: list[Input]
-
-
-def read_cluster(flags: LintFlags, connection: ConnectionFlags) -> ClusterObjects:
-    """The live cluster, or the saved one. Raises DraError: it cannot be read."""
+def read_cluster(flags: LintFlags, connection: ConnectionFlags) -> tuple[Snapshot, list[Input]]:
+    """The live cluster, or the saved one, and the objects in it that lint judges, as texts. Raises DraError."""
     from kubectl_dra.cli.live import Progress, api_server, read_saved
 
     if flags.live:
@@ -162,7 +149,7 @@ def read_cluster(flags: LintFlags, connection: ConnectionFlags) -> ClusterObject
         with Progress() as progress:
             cluster.read_into(recorder, progress=progress)
         inputs = [Input(CLUSTER_NAME, True, _text(recorder.items()))]
-        return ClusterObjects(recorder.build(), inputs)
+        return recorder.build(), inputs
     from kubectl_dra.cluster.contents import contents
 
     if any(path != STDIN and _is_large(path) for path in flags.snapshots):
@@ -170,7 +157,7 @@ def read_cluster(flags: LintFlags, connection: ConnectionFlags) -> ClusterObject
 
         recorder = record_files(list(flags.snapshots))
         inputs = [Input(CLUSTER_NAME, True, _text(recorder.items()))]
-        return ClusterObjects(recorder.build(complete=flags.complete), inputs)
+        return recorder.build(complete=flags.complete), inputs
     standard = contents(STDIN) if STDIN in flags.snapshots else None
     with Progress() as progress:
         snapshot = read_saved(flags, stdin=standard, progress=progress)
@@ -182,7 +169,7 @@ def read_cluster(flags: LintFlags, connection: ConnectionFlags) -> ClusterObject
             inputs += find_inputs([path])
         else:
             inputs.append(Input(path, True, contents(path)))
-    return ClusterObjects(snapshot, inputs)
+    return snapshot, inputs
 
 
 def _is_large(path: str) -> bool:
@@ -203,11 +190,9 @@ def _text(items: Iterable[Mapping[str, Any]]) -> bytes:
     return json_text({"apiVersion": "v1", "kind": "List", "items": kept}).encode()
 
 
-class Compared(NamedTuple):
-    """The objects about which both schedulers differ, and sentences about what was not compared."""
-
-    found: Mapping[ObjectKey, DifferentAnswers]
-    notes: tuple[str, ...] = ()
+Compared = tuple[Mapping[ObjectKey, DifferentAnswers], Sequence[str]]
+"""The objects about which both schedulers differ, and sentences about what was not compared."""
+_OLDER: Final = f"the scheduler's answers are compared from {EXPLAINED.oldest} on"
 
 
 def schedulers(
@@ -216,13 +201,13 @@ def schedulers(
     """What the schedulers of both releases say about what waits or runs in a cluster."""
     before = release_named(flags.upgraded_from, "--from")
     if before.release not in EXPLAINED:
-        return Compared({}, (f"the scheduler's answers are compared from {EXPLAINED.oldest} on",))
+        return {}, [_OLDER]
     from kubectl_dra.cli.live import Progress
 
     was, will = _settings(snapshot, upgrade, features, flags, before, target)
     with Progress() as progress:
-        compared = rescheduled(snapshot, was, will, progress)
-    return compared._replace(notes=(*compared.notes, *_notes_about_patches(before, target)))
+        found, notes = rescheduled(snapshot, was, will, progress)
+    return found, [*notes, *_notes_about_patches(before, target)]
 
 
 def _settings(
@@ -249,16 +234,9 @@ def _settings(
     return Settings(was, proved_gates=shown), Settings(will, proved_gates=shown)
 
 
-class ComparedManifests(NamedTuple):
-    """The pods, pod templates and claims of manifests about which both schedulers differ, and notes as ``Compared``."""
-
-    found: Mapping[WrittenAt, DifferentAnswers]
-    notes: tuple[str, ...] = ()
-
-
 def schedulers_about_manifests(
     inputs: Iterable[Input], target: AssumedCluster, flags: LintFlags, connection: ConnectionFlags, to: ReleaseNamed
-) -> ComparedManifests:
+) -> tuple[Mapping[WrittenAt, DifferentAnswers], Sequence[str]]:
     """What the schedulers of both releases say about what manifests would make in a cluster.
 
     Raises:
@@ -268,7 +246,7 @@ def schedulers_about_manifests(
     cluster, upgrade = target.snapshot, target.upgrade
     assert cluster is not None and upgrade is not None
     if before.release not in EXPLAINED:
-        return ComparedManifests({}, (f"the scheduler's answers are compared from {EXPLAINED.oldest} on",))
+        return {}, [_OLDER]
     from msgspec.structs import replace
 
     from kubectl_dra.cli.explain.reading import completed, with_admission
@@ -284,9 +262,9 @@ def schedulers_about_manifests(
     around = completed(around, manifest.pods.values(), reading, connection)
     was, will = _settings(cluster, upgrade, target.features, flags, before, to)
     with Progress() as progress:
-        compared = rescheduled(around, was, will, progress, manifest)
-    by_object = {places[key]: answers for key, answers in compared.found.items() if key in places}
-    return ComparedManifests(by_object, (*left_out, *compared.notes, *_notes_about_patches(before, to)))
+        found, notes = rescheduled(around, was, will, progress, manifest)
+    by_place = {places[key]: answers for key, answers in found.items() if key in places}
+    return by_place, [*left_out, *notes, *_notes_about_patches(before, to)]
 
 
 def _namespace(flags: LintFlags, connection: ConnectionFlags) -> str:
@@ -337,7 +315,7 @@ def rescheduled(
         notes.append(f"not compared, because it took too long: {amount(compared.left_out, 'pod or claim')}")
     if compared.open:
         notes.append(f"undetermined on both releases, and so not compared: {compared.open:,} of {compared.judged:,}")
-    return Compared(by_object, tuple(notes))
+    return by_object, notes
 
 
 def _answer(diagnosis: Diagnosis) -> SchedulerAnswer:

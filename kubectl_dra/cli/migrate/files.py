@@ -16,7 +16,6 @@ from kubectl_dra.manifests.files import Through, replace_bytes, replace_files
 from kubectl_dra.manifests.inputs import STDIN, Input, read
 from kubectl_dra.manifests.source import decode
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport
-from kubectl_dra.report.color import tell
 
 
 def write_all(files: Sequence[MigratedFile], named: Collection[str]) -> list[Through]:
@@ -28,12 +27,6 @@ def write_all(files: Sequence[MigratedFile], named: Collection[str]) -> list[Thr
     for file in files:
         _check_writable(file)
     return replace_files([file.text for file in files if file.text is not None], named)
-
-
-def tell_links(through: Sequence[Through]) -> None:
-    """Name the files that were written through links."""
-    for link, file in through:
-        tell(f"{link} is a link: {file} is written")
 
 
 def _check_writable(file: MigratedFile) -> None:

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from kubectl_dra.api.releases import TARGET, WRITTEN, Release, gate_default, versions_of
 from kubectl_dra.cli.command_line import cluster_flags, repeated
 from kubectl_dra.cli.file_commands import check_usage as check_baseline
-from kubectl_dra.cli.file_commands import new_findings, tell_defects, tell_notes, write_baseline
+from kubectl_dra.cli.file_commands import new_findings, tell_defects, tell_links, tell_notes, write_baseline
 from kubectl_dra.cli.migrate import MigrateFlags
 from kubectl_dra.cli.migrate.charts import ChartFlags, of_charts
-from kubectl_dra.cli.migrate.files import next_commands, output_names, output_texts, tell_links, write_all, write_below
+from kubectl_dra.cli.migrate.files import next_commands, output_names, output_texts, write_all, write_below
 from kubectl_dra.cli.release import named_release
 from kubectl_dra.cli.usage_errors import unknown_code
 from kubectl_dra.command import CommandLine
@@ -67,7 +67,12 @@ def run(flags: MigrateFlags, connection: ConnectionFlags) -> int:
     paths = tuple(path for path in rendered.paths if path not in asked.named)
     inputs = [*rendered.inputs, *_files_and_kustomizations(replace(flags, paths=paths))]
     _check_inputs(flags, inputs)
-    report = _reversed(inputs, job) if flags.reverse else migrate_built(inputs, job)
+    if flags.reverse:
+        from kubectl_dra.migrate.reverse.run import reverse
+
+        report = reverse(inputs, job)
+    else:
+        report = migrate_built(inputs, job)
     if seen is not None:
         from kubectl_dra.cli.migrate.cluster import comparisons
 
@@ -159,12 +164,6 @@ def _rollout(flags: MigrateFlags, connection: ConnectionFlags) -> int:
     return 0
 
 
-def _reversed(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport:
-    from kubectl_dra.migrate.reverse.run import reverse
-
-    return reverse(inputs, job)
-
-
 def _without_known(path: str, report: MigrationReport) -> MigrationReport:
     """The report without what is in the baseline; a file of which all changes are known counts as unchanged."""
     new = {id(item) for item in new_findings(path, report.items(), MIGRATE)}
@@ -200,14 +199,14 @@ def _act(flags: MigrateFlags, inputs: Sequence[Input], report: MigrationReport, 
     if flags.output_dir:
         names = output_names(flags.paths, inputs, flags.output_dir, report)
         written = write_below(inputs, report, names)
-        _print(flags, report, (), f"{_files(written)} written below {flags.output_dir}.", left=report.open)
+        _print(flags, report, (), f"{amount(written, 'file')} written below {flags.output_dir}.", left=report.open)
         return report.open
     if flags.interactive:
         return _interactive(report, flags.paths)
     if flags.write:
         # The claims first: a claim that nobody uses yet does no harm.
         through = write_all(sorted(report.changed, key=lambda file: file is not report.claims), flags.paths)
-        _print(flags, report, (), f"{_files(len(report.changed))} written.", left=report.open)
+        _print(flags, report, (), f"{amount(len(report.changed), 'file')} written.", left=report.open)
         tell_links(through)
         return report.open
     left = bool(report.changed) or report.open
@@ -234,31 +233,20 @@ def _print(
         from kubectl_dra.report.structured import write
 
         write(to_json(report), "json", sys.stdout, _code(flags, report, left=left))
-    elif flags.output in CI:
-        _print_for_ci(flags.output, report)
-    else:
-        from kubectl_dra.report.migrate_text import write_text
+        return
+    from kubectl_dra.report.migrate_text import as_findings, summary, write_text
 
+    if flags.output not in CI:
         write_text(report, flags.color, done=done, next_commands=following)
+        return
+    from kubectl_dra.report.lint_formats import write_github, write_junit, write_sarif
 
-
-def _print_for_ci(output: str, report: MigrationReport) -> None:
-    from kubectl_dra.report.migrate_text import as_findings
-
-    lint_report = as_findings(report)
-    if output == "sarif":
-        from kubectl_dra.report.lint_formats import write_sarif
-
-        write_sarif(lint_report, sys.stdout)
-    elif output == "github":
-        from kubectl_dra.report.lint_formats import write_github
-        from kubectl_dra.report.migrate_text import summary
-
-        write_github(lint_report, sys.stdout, summary(report))
+    if flags.output == "sarif":
+        write_sarif(as_findings(report), sys.stdout)
+    elif flags.output == "github":
+        write_github(as_findings(report), sys.stdout, summary(report))
     else:
-        from kubectl_dra.report.lint_formats import write_junit
-
-        write_junit(lint_report, sys.stdout, "migrate")
+        write_junit(as_findings(report), sys.stdout, "migrate")
 
 
 def _to_stderr(report: MigrationReport, way: str, done: str = "", *, with_diff: bool = False) -> None:
@@ -285,10 +273,6 @@ def _to_stderr(report: MigrationReport, way: str, done: str = "", *, with_diff: 
     for sentence in (*in_part(report), *conditions(report)):
         tell(sentence)
     tell(summary(report, done, with_diff=with_diff))
-
-
-def _files(number: int) -> str:
-    return f"{number:,} file{'' if number == 1 else 's'}"
 
 
 # --- what is asked for ---------------------------------------------------------------------------
@@ -418,7 +402,7 @@ def _interactive(report: MigrationReport, named: Sequence[str]) -> bool:
         else:
             skipped += 1
         rest = rest if rest in ("a", "q") else ""
-    put(f"{_files(len(written))} written, {skipped} left as they are.\n")
+    put(f"{amount(len(written), 'file')} written, {skipped} left as they are.\n")
     return bool(skipped) or report.open
 
 
