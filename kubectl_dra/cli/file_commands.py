@@ -12,7 +12,7 @@ from kubectl_dra.report.color import tell
 from kubectl_dra.text import amount
 
 
-def check_usage(path: str, writes: bool) -> None:
+def check_baseline(path: str, writes: bool) -> None:
     """Raises UsageError where it is to be written nowhere."""
     if writes and not path:
         raise UsageError("--write-baseline needs --baseline FILE: the file that is written")

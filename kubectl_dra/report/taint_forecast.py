@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kubectl_dra.report.color import Painter
-from kubectl_dra.taint.replacements import ReplacementPod
+from kubectl_dra.taint.pending_affected import ReplacementPod
 from kubectl_dra.text import some
 
 _COMES: Final = (

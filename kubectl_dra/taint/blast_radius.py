@@ -28,8 +28,7 @@ from kubectl_dra.explain.devices.wanted import Wanted
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.taint import times
 from kubectl_dra.taint.device_taint_rules import DesiredRule, rules_unseen
-from kubectl_dra.taint.pending_affected import Lost, lost_matches, selected, taint_of
-from kubectl_dra.taint.replacements import ReplacementPod, replacements
+from kubectl_dra.taint.pending_affected import Lost, ReplacementPod, lost_matches, replacements, selected, taint_of
 from kubectl_dra.taint.targets import RuleStep, Target
 
 EXTENDED_CLAIM: Final = "resource.kubernetes.io/extended-resource-claim"

@@ -13,6 +13,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.cluster.claim_relation import same_uid
+from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.command import CommandLine, deleting
 from kubectl_dra.explain.causes.on_node import containers_ended, drivers_of
@@ -145,15 +146,15 @@ class Drain:
 
     def holders(self) -> tuple[Holder, ...]:
         """Every claim that currently holds one of the devices, from a list of all claims."""
-        claims = self.patience.ask(lambda: self._cluster.objects("ResourceClaim"))
-        self.watchers = tuple(_looks(raw, self._rules) for raw in claims if _used(raw, self._rules, admin=True))
+        claims = [*map(ResourceClaim.from_json, self.patience.ask(lambda: self._cluster.objects("ResourceClaim")))]
+        self.watchers = tuple(_looks(claim, self._rules) for claim in claims if _used(claim, self._rules, admin=True))
         self.held_parts = tuple(
-            f"{id} is held by claim {_key(raw)}"
-            for raw in claims
-            for id in _used(raw, self._parts, admin=False)
+            f"{id} is held by claim {claim.key}"
+            for claim in claims
+            for id in _used(claim, self._parts, admin=False)
             if id not in self._rules
         )
-        return tuple(holder for raw in claims for holder in _held(raw, self._rules))
+        return tuple(holder for claim in claims for holder in _held(claim, self._rules))
 
     def _round(self, holders: Sequence[Holder]) -> tuple[tuple[Blocker, ...], tuple[Holder, ...]]:
         """Examine claims and pods once. Returns what blocks, and the claims that still hold devices."""
@@ -162,11 +163,10 @@ class Drain:
         pods: dict[tuple[str, str, str], PodState] = {}
         for holder in holders:
             raw = self._get("ResourceClaim", holder.name, holder.namespace)
-            if raw is None or holder not in _held(raw, self._rules):
-                continue
-            remaining.append(holder)
-            claim = ResourceClaim.from_json(raw)
-            blockers.extend(self._blockers(holder, claim, pods))
+            claim = ResourceClaim.from_json(raw) if raw is not None else None
+            if claim is not None and holder in _held(claim, self._rules):
+                remaining.append(holder)
+                blockers.extend(self._blockers(holder, claim, pods))
         for key in [key for key in self._said if key not in pods and self._said[key] != GONE]:
             # Its claim is free, or does not list it any more: the pod itself may be gone or not.
             pods[key] = self._pod(*key)
@@ -274,35 +274,23 @@ def slices_of(devices: Iterable[DeviceID]) -> dict[str, str]:
     return {"fieldSelector": f"spec.driver={drivers.pop()}"} if len(drivers) == 1 else {}
 
 
-def _held(raw: Mapping[str, Any], devices: Container[DeviceID]) -> list[Holder]:
+def _held(claim: ResourceClaim, devices: Container[DeviceID]) -> list[Holder]:
     """The devices that a claim holds, entirely or as shares, each once."""
-    metadata = raw.get("metadata") or EMPTY
-    names = (metadata.get("namespace") or "", metadata.get("name") or "", metadata.get("uid") or "")
-    return [Holder(device, *names) for device in _used(raw, devices, admin=False)]
+    names = (*key_of(claim), claim.metadata.uid)
+    return [Holder(device, *names) for device in _used(claim, devices, admin=False)]
 
 
-def _used(raw: Mapping[str, Any], devices: Container[DeviceID], *, admin: bool) -> list[DeviceID]:
+def _used(claim: ResourceClaim, devices: Container[DeviceID], *, admin: bool) -> dict[DeviceID, None]:
     """Which of the devices a claim holds or, with ``admin``, uses with admin access; each once."""
-    allocation = (raw.get("status") or EMPTY).get("allocation") or EMPTY
-    out: dict[DeviceID, None] = {}
-    for result in (allocation.get("devices") or EMPTY).get("results") or ():
-        device = DeviceID(result.get("driver") or "", result.get("pool") or "", result.get("device") or "")
-        if device in devices and bool(result.get("adminAccess")) is admin:
-            out[device] = None
-    return list(out)
+    used = (result.device for result in claim.results if result.admin_access is admin)
+    return dict.fromkeys(device for device in used if device in devices)
 
 
-def _looks(raw: Mapping[str, Any], devices: Container[DeviceID]) -> str:
+def _looks(claim: ResourceClaim, devices: Container[DeviceID]) -> str:
     """A claim with admin access, and the pods that use it."""
-    seen = ", ".join(map(str, _used(raw, devices, admin=True)))
-    consumers = [str(consumer.get("name")) for consumer in (raw.get("status") or EMPTY).get("reservedFor") or ()]
-    users = f" (used by {', '.join(consumers)})" if consumers else ""
-    return f"claim {_key(raw)}{users} looks at {seen} with admin access, which is not waited for"
-
-
-def _key(raw: Mapping[str, Any]) -> str:
-    metadata = raw.get("metadata") or EMPTY
-    return f"{metadata.get('namespace') or ''}/{metadata.get('name') or ''}"
+    seen = ", ".join(map(str, _used(claim, devices, admin=True)))
+    users = f" (used by {', '.join(consumer.name for consumer in claim.reserved_for)})" if claim.reserved_for else ""
+    return f"claim {claim.key}{users} looks at {seen} with admin access, which is not waited for"
 
 
 def _published(raw: Mapping[str, Any]) -> list[DeviceID]:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from msgspec.structs import replace
 
 from kubectl_dra.api.releases import MODELLED, TARGET, Release, default_features
-from kubectl_dra.cli.file_commands import check_usage as check_baseline
-from kubectl_dra.cli.file_commands import new_findings, tell_defects, tell_notes, write_baseline
+from kubectl_dra.cli.file_commands import check_baseline, new_findings, tell_defects, tell_notes, write_baseline
 from kubectl_dra.cli.lint import LintFlags
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import named_release, with_gates

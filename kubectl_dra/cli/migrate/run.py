@@ -10,8 +10,14 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.releases import TARGET, WRITTEN, Release, gate_default, versions_of
 from kubectl_dra.cli.command_line import cluster_flags, repeated
-from kubectl_dra.cli.file_commands import check_usage as check_baseline
-from kubectl_dra.cli.file_commands import new_findings, tell_defects, tell_links, tell_notes, write_baseline
+from kubectl_dra.cli.file_commands import (
+    check_baseline,
+    new_findings,
+    tell_defects,
+    tell_links,
+    tell_notes,
+    write_baseline,
+)
 from kubectl_dra.cli.migrate import MigrateFlags
 from kubectl_dra.cli.migrate.charts import ChartFlags, of_charts
 from kubectl_dra.cli.migrate.files import next_commands, output_names, output_texts, write_all, write_below
