@@ -27,8 +27,7 @@ def limited_fork(work: Callable[[], T], seconds: float, megabytes: int) -> T:
 
     The result must be something that pickle takes. Where there are no forks, the work is done here, without limits.
 
-    Raises:
-        TooMuch: it takes longer, or ends without a result.
+    Raises TooMuch: it takes longer, or ends without a result.
     """
     if not hasattr(os, "fork"):
         return work()

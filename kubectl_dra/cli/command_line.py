@@ -123,8 +123,7 @@ class ClusterCommand(DocumentedCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, including kubectl's forms: -o=json, --live=true, -A=false.
 
-        Raises:
-            UsageError: words that the command has no argument for.
+        Raises UsageError: words that the command has no argument for.
         """
         ctx.allow_extra_args = True
         try:

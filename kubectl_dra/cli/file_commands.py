@@ -28,8 +28,7 @@ def write_baseline(path: str, findings: Iterable[PlacedFinding], family: str) ->
 def new_findings(path: str, findings: Sequence[Found], family: str) -> list[Found]:
     """The findings that are not in the baseline; how many are, and how many of its entries are found no more, is said.
 
-    Raises:
-        InputError: the file cannot be read.
+    Raises InputError: the file cannot be read.
     """
     new, known, gone = without_known(findings, read(path), family)
     if known:

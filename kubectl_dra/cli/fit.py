@@ -270,9 +270,7 @@ def asked_for(target: TypedTarget) -> Mapping[str, Any]:
 def stored_manifest(target: TypedTarget, namespace: str, snapshot: Snapshot) -> Snapshot:
     """The workload as a manifest would give it.
 
-    Raises:
-        NotThere: it does not exist.
-        UndeterminedError: it was not read.
+    Raises NotThere: it does not exist; UndeterminedError: it was not read.
     """
     from kubectl_dra.cluster.builder import SnapshotBuilder
     from kubectl_dra.cluster.duplicates import Place

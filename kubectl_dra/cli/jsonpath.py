@@ -35,8 +35,7 @@ def taken_out(arguments: Sequence[str]) -> tuple[list[str], str | None]:
 def printed(template: str, run: Callable[[], int]) -> int:
     """Runs a command that prints JSON, prints what the template takes from it, and returns the command's exit code.
 
-    Raises:
-        UsageError: no template.
+    Raises UsageError: no template.
     """
     from msgspec import DecodeError, json
 

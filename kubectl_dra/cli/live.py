@@ -42,8 +42,7 @@ def read_saved(
 ) -> Snapshot:
     """Reads the files of ``--snapshot``, which ``--complete`` declares to be all that there is.
 
-    Raises:
-        InputError: see ``cluster.files.read_snapshot``.
+    Raises InputError: see ``cluster.files.read_snapshot``.
     """
     from kubectl_dra.cluster.files import read_snapshot
 
@@ -67,9 +66,7 @@ def read_live(
     are read of that namespace alone, and events of one ``pod`` where it is named; besides them those of all namespaces
     that tell where the kubelet does not reach a driver.
 
-    Raises:
-        UsageError: a malformed ``--request-timeout``.
-        ClusterError: the cluster cannot be asked.
+    Raises UsageError: a malformed ``--request-timeout``; ClusterError: the cluster cannot be asked.
     """
     from kubectl_dra.cluster.live import About
 
@@ -163,8 +160,7 @@ def _plugin_said(text: str) -> None:
 def seconds(text: str, flag: str = "--request-timeout") -> float:
     """A kubectl duration such as ``5s``, ``1m30s`` or ``10`` in seconds; 0 means no limit.
 
-    Raises:
-        UsageError: not a duration.
+    Raises UsageError: not a duration.
     """
     stripped = text.strip()
     plain = whole_number(stripped)

@@ -61,11 +61,7 @@ SWITCH_SECONDS: Final = 0.0005
 
 
 def serve(flags: MetricsFlags, connection: ConnectionFlags, node_pool_labels: Sequence[str]) -> int:
-    """Serves until it is interrupted or terminated; returns the exit code.
-
-    Raises:
-        DraError: an address that cannot be listened at, a cluster that does not answer at the start.
-    """
+    """Serves until it is interrupted or terminated; returns the exit code."""
     host, port = address(flags.listen)
     options = connection_options(connection, "")
     cluster = FollowedCluster(lambda: ApiServer(options))

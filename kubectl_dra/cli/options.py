@@ -72,8 +72,7 @@ class ConnectionFlags(Struct, frozen=True):
 def no_empty_path(paths: Sequence[str] | None) -> Sequence[str] | None:
     """The paths as given. An empty one, from an unset shell variable, would mean the current directory.
 
-    Raises:
-        UsageError: one is empty.
+    Raises UsageError: one is empty.
     """
     if paths and "" in paths:
         raise UsageError("a path is empty: is a variable of the shell not set? The current directory is .")

@@ -19,8 +19,7 @@ def named_release(text: str, known: Releases, does: str, source: str) -> Release
     """The release requested with ``source``, a flag or a key of a file; ``does`` is the command, for
     messages.
 
-    Raises:
-        UsageError: not a release, or an unknown one.
+    Raises UsageError: not a release, or an unknown one.
     """
     try:
         release = parse_release(text)
@@ -34,8 +33,7 @@ def named_release(text: str, known: Releases, does: str, source: str) -> Release
 def named_gates(texts: Iterable[str], source: str = _FLAG) -> Iterator[tuple[str, bool]]:
     """Maps each gate in texts such as ``A=true,B=false`` to whether it should be on.
 
-    Raises:
-        UsageError: a malformed text, or a gate that no release has.
+    Raises UsageError: a malformed text, or a gate that no release has.
     """
     for item in (part for text in texts for part in text.split(",") if part):
         gate, _, value = item.partition("=")
@@ -61,8 +59,7 @@ def assumed(snapshot: Snapshot, release: str = "", gates: Sequence[str] = ()) ->
 
     ``release`` and ``gates`` are the texts of --kubernetes-version and --feature-gates.
 
-    Raises:
-        UsageError: a malformed or unknown release or gate.
+    Raises UsageError: a malformed or unknown release or gate.
     """
     assumed_release, source, patch = _release(snapshot, release)
     defaults = default_features(assumed_release)

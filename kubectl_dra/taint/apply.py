@@ -116,8 +116,7 @@ class RuleWriter:
     def create(self, desired: DesiredRule, stage: RuleStage) -> str:
         """Create a rule unless it exists, and return its UID; empty if somebody else just created one.
 
-        Raises:
-            ClusterError: the server refuses or cannot be reached.
+        Raises ClusterError: the server refuses or cannot be reached.
         """
         try:
             rule = self._writer.apply(self.path(desired.name), content(desired, stage, self._version))
@@ -129,9 +128,7 @@ class RuleWriter:
     def delete(self, rule: ObjectMeta) -> bool:
         """Delete the very rule that was read (by UID). False if it was already gone.
 
-        Raises:
-            RuleRefused: another rule has the name now.
-            ClusterError: the server refuses or cannot be reached.
+        Raises RuleRefused: another rule has the name now; ClusterError: the server refuses or cannot be reached.
         """
         try:
             return self._writer.delete(self.path(rule.name), rule.uid)

@@ -240,8 +240,7 @@ class Serving(NamedTuple):
 def require_rules(cluster: ApiServer) -> Serving:
     """Find the newest version in which DeviceTaintRules are served.
 
-    Raises:
-        ClusterError: they are not served, or their feature gate is off; says what to switch on.
+    Raises ClusterError: they are not served, or their feature gate is off; says what to switch on.
     """
     release = cluster.release()
     version = cluster.dra_versions().get(KIND)

@@ -75,8 +75,7 @@ class Devices:
         A name is ``driver/pool/device`` or any unambiguous end of that; the node may stand for the pool. Several of
         one pool may be written as ``devices`` prints them: ``n1/gpu-0,1`` or ``n1/gpu-0..3``.
 
-        Raises:
-            InputError: no device of that name, or several.
+        Raises InputError: no device of that name, or several.
         """
         words = list(words)
         first, *others = words or [""]
@@ -136,8 +135,7 @@ class Devices:
     def of_claim(self, name: str, namespace: str) -> tuple[Target, ...]:
         """The devices that a claim holds; ``name`` may be ``namespace/name``.
 
-        Raises:
-            InputError: no such claim, or it is not allocated.
+        Raises InputError: no such claim, or it is not allocated.
         """
         key = _key(name, namespace)
         claim = self._snapshot.claims.get(key)
@@ -148,8 +146,7 @@ class Devices:
     def of_pod(self, name: str, namespace: str) -> tuple[Target, ...]:
         """The devices of all claims of a pod; ``name`` may be ``namespace/name``.
 
-        Raises:
-            InputError: no such pod, or none of its claims is allocated.
+        Raises InputError: no such pod, or none of its claims is allocated.
         """
         key = _key(name, namespace)
         pod = self._snapshot.pods.get(key)

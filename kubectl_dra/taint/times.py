@@ -21,8 +21,7 @@ FOREVER = "forever"
 def seconds(text: str, flag: str) -> float:
     """A duration such as ``90s``, ``1h30m``, ``2d`` or plain seconds.
 
-    Raises:
-        UsageError: anything else, or more than ten years.
+    Raises UsageError: anything else, or more than ten years.
     """
     stripped = text.strip()
     plain = whole_number(stripped, 11)

@@ -58,8 +58,7 @@ def read_words(words: Sequence[str], *, removing: bool = False) -> Words:
 
     ``removing``: every taint is one to remove, with or without the ``-``.
 
-    Raises:
-        UsageError: a taint in the wrong form, or given twice.
+    Raises UsageError: a taint in the wrong form, or given twice.
     """
     devices: list[str] = []
     taints: list[TaintSpec] = []

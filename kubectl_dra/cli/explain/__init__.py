@@ -157,8 +157,7 @@ class ExplainFlags(SchedulingFlags, frozen=True):
     def refuse(self, needed: str, allowed: Collection[str]) -> None:
         """Refuse each flag that would change nothing about the answer, unless it is ``allowed``.
 
-        Raises:
-            UsageError: such a flag was given; it says what is ``needed``.
+        Raises UsageError: such a flag was given; it says what is ``needed``.
         """
         release, gates = RELEASE
         for flag, given in (

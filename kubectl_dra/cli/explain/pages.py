@@ -21,9 +21,7 @@ from kubectl_dra.text import page_of_causes
 def print_message(flags: ExplainFlags) -> int:
     """Print what a message means; of standard input every line that is known, once. Returns the exit code.
 
-    Raises:
-        UsageError: what does not go with it.
-        InputError: standard input cannot be read.
+    Raises UsageError: what does not go with it; InputError: standard input cannot be read.
     """
     if flags.target or flags.manifests or flags.snapshots or flags.all_claims or flags.all_namespaces:
         raise UsageError("--message explains a text; leave the pod, claim, manifest and snapshot out")

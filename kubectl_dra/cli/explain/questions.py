@@ -94,11 +94,7 @@ class Answers(NamedTuple):
 
 
 def questions_of(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequence[WhatIfChange]) -> list[Posed]:
-    """The questions, with the cluster that they are about.
-
-    Raises:
-        DraError: arguments that name no object, unreadable input, or a cluster that does not answer.
-    """
+    """The questions, with the cluster that they are about."""
     targets = asked_targets(flags)
     given = read(flags, connection, targets)
     snapshot = given.snapshot

@@ -47,8 +47,7 @@ if TYPE_CHECKING:
 def applied(cluster: Snapshot, manifest: Snapshot, flags: SchedulingFlags) -> Snapshot:
     """The cluster after its API server applied a manifest, which may make the namespace that was typed.
 
-    Raises:
-        InputError: there is no such namespace.
+    Raises InputError: there is no such namespace.
     """
     from kubectl_dra.cluster.applied_manifest import overlay
     from kubectl_dra.neighbours.operators import with_channel_templates
@@ -103,8 +102,7 @@ def read_manifest(flags: SchedulingFlags, namespace: str, *, target: bool = Fals
 
     With a ``target``, the namespace that was typed is that of the target, and objects may be in any.
 
-    Raises:
-        InputError: an object of another namespace than the one that was typed.
+    Raises InputError: an object of another namespace than the one that was typed.
     """
     from kubectl_dra.cluster.files import read_snapshot
     from kubectl_dra.cluster.workload_pods import with_own_volumes
@@ -274,9 +272,7 @@ def scheduler_config(flags: SchedulingFlags, release: Release) -> SchedulerConfi
 def taken_then(text: str, folders: Sequence[str]) -> str:
     """The path of the last snapshot before a time, which is said.
 
-    Raises:
-        UsageError: no time, or not one directory.
-        InputError: there is no such snapshot.
+    Raises UsageError: no time, or not one directory; InputError: there is no such snapshot.
     """
     from kubectl_dra.cluster.files import last_before
 

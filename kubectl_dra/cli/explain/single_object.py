@@ -35,9 +35,7 @@ if TYPE_CHECKING:
 def run_by_itself(targets: Sequence[TypedTarget], flags: ExplainFlags, connection: ConnectionFlags) -> int:
     """Print what is the case with a node, or with what ``devices`` and ``drivers`` list; return the exit code.
 
-    Raises:
-        UsageError: it stands beside something else, or flags ask about a pod or claim.
-        NotThere: no such node.
+    Raises UsageError: it stands beside something else, or flags ask about a pod or claim; NotThere: no such node.
     """
     if len(targets) > 1:
         raise UsageError("a node, class, device, driver or ComputeDomain is explained by itself: name one at a time")
@@ -83,10 +81,7 @@ def _run_node(name: str, flags: ExplainFlags, connection: ConnectionFlags) -> in
 def run_compute_domain(name: str, flags: ExplainFlags, connection: ConnectionFlags) -> int:
     """Print the state of a ComputeDomain; return the exit code.
 
-    Raises:
-        UsageError: what does not go with it.
-        NotThere: no such domain.
-        UndeterminedError: domains were not read.
+    Raises UsageError: what does not go with it; NotThere: no such domain; UndeterminedError: domains were not read.
     """
     flags.refuse("a pod or claim; a ComputeDomain is explained with all of its nodes", ())
     if flags.output is ExplainOutput.html:
@@ -163,11 +158,7 @@ def run_without_pod(name: str, absent: NotThere, flags: ExplainFlags, connection
 
 
 def _run_listed(target: TypedTarget, flags: ExplainFlags, connection: ConnectionFlags) -> int:
-    """Print what is the case with a class, a device or a driver; return the exit code.
-
-    Raises:
-        DraError: flags ask about a pod or claim, a name that does not exist, a cluster that does not answer.
-    """
+    """Print what is the case with a class, a device or a driver; return the exit code."""
     allowed = ("--node",) if target.kind == "driver" else ("--node", *RELEASE)
     flags.refuse(f"a pod or claim, not a {target.kind}", allowed)
     if target.kind == "driver":

@@ -65,8 +65,7 @@ class TypedTarget(NamedTuple):
 def targets_of(words: Sequence[str]) -> tuple[TypedTarget, ...]:
     """The targets in the arguments, of which there is at least one: ``TYPE NAME...``, ``TYPE/NAME...`` or names.
 
-    Raises:
-        UsageError: they name nothing that can be explained.
+    Raises UsageError: they name nothing that can be explained.
     """
     kind, *names = words
     # Names of devices have slashes themselves, and so have the resources by which a class may be asked for.

@@ -106,11 +106,7 @@ def run(flags: LintFlags, connection: ConnectionFlags) -> int:
 
 
 def job_for(flags: LintFlags, connection: ConnectionFlags) -> tuple[Job, Config]:
-    """What all files of a run share, and the configuration that it comes from.
-
-    Raises:
-        DraError: wrong usage, a file that cannot be read, a cluster that does not answer.
-    """
+    """What all files of a run share, and the configuration that it comes from."""
     config = _config(flags)
     return Job(_target(flags, config, connection), _selection(flags, config)), config
 

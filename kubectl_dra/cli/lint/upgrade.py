@@ -125,8 +125,7 @@ def check_usage(flags: LintFlags) -> None:
 def upgrade_of(flags: LintFlags, configured: Iterable[str], source: str, to: Release) -> Upgrade:
     """The release before the upgrade with its gates: its defaults, changed by what is configured and asked for.
 
-    Raises:
-        UsageError: it is no release before ``to``.
+    Raises UsageError: it is no release before ``to``.
     """
     before = release_named(flags.upgraded_from, "--from").release
     if before >= to:
@@ -237,11 +236,7 @@ def _settings(
 def schedulers_about_manifests(
     inputs: Iterable[Input], target: AssumedCluster, flags: LintFlags, connection: ConnectionFlags, to: ReleaseNamed
 ) -> tuple[Mapping[WrittenAt, DifferentAnswers], Sequence[str]]:
-    """What the schedulers of both releases say about what manifests would make in a cluster.
-
-    Raises:
-        DraError: the cluster cannot be asked for more.
-    """
+    """What the schedulers of both releases say about what manifests would make in a cluster."""
     before = release_named(flags.upgraded_from, "--from")
     cluster, upgrade = target.snapshot, target.upgrade
     assert cluster is not None and upgrade is not None

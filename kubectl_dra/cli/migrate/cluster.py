@@ -42,11 +42,7 @@ class ClusterSeen(Struct, frozen=True):
 
 
 def look(flags: MigrateFlags, connection: ConnectionFlags, *, whole: bool = False) -> ClusterSeen:
-    """Read the cluster, live or saved; with ``whole`` all of it, whatever the namespace in question. Writes nothing.
-
-    Raises:
-        DraError: contradictory flags, a cluster that does not answer, a file that cannot be read.
-    """
+    """Read the cluster, live or saved; with ``whole`` all of it, whatever the namespace in question. Writes nothing."""
     if flags.live and flags.snapshots:
         raise UsageError("--live and --snapshot exclude one another")
     if flags.all_namespaces and flags.namespace:
@@ -92,8 +88,7 @@ def survey(seen: ClusterSeen, settings: MigrationSettings) -> Survey:
 def show_survey(survey: Survey, output: str, color: str, code: int, plan: CommandLine) -> None:
     """Print the survey; ``code`` is the exit code, ``plan`` the command that writes what to do.
 
-    Raises:
-        UsageError: an unsupported format.
+    Raises UsageError: an unsupported format.
     """
     if output not in ("text", "json"):
         raise UsageError(f"-o {output} is for manifests; name them, or use -o json")
@@ -114,8 +109,7 @@ def show_survey(survey: Survey, output: str, color: str, code: int, plan: Comman
 def in_manifests(paths: Sequence[str], exclude: Sequence[str]) -> ClusterSeen:
     """The contents of manifests alone: workloads, pods, quotas, namespaces and classes.
 
-    Raises:
-        InputError: a path that does not exist.
+    Raises InputError: a path that does not exist.
     """
     from kubectl_dra.cluster.builder import SnapshotBuilder
     from kubectl_dra.cluster.duplicates import Place
@@ -144,8 +138,7 @@ def write_plan(
 
     ``where``: the cluster that its commands are for.
 
-    Raises:
-        InputError: a different file already exists, or one cannot be written.
+    Raises InputError: a different file already exists, or one cannot be written.
     """
     from kubectl_dra.migrate.rollout.plan import files, rollout
 

@@ -21,8 +21,7 @@ from kubectl_dra.migrate.model import MigratedFile, MigrationReport
 def write_all(files: Sequence[MigratedFile], named: Collection[str]) -> list[Through]:
     """Replace each file as a whole, after checking that all are writable and unchanged; ``named`` are the words typed.
 
-    Raises:
-        InputError: one cannot be written; names those already written.
+    Raises InputError: one cannot be written; names those already written.
     """
     for file in files:
         _check_writable(file)
@@ -51,8 +50,7 @@ def output_names(
 ) -> dict[str, Path]:
     """Where each input goes: to its path relative to the common directory of all inputs.
 
-    Raises:
-        UsageError: that is where it already is, or two inputs would become one file.
+    Raises UsageError: that is where it already is, or two inputs would become one file.
     """
     common = _common(paths)
     out: dict[str, Path] = {}
@@ -92,8 +90,7 @@ def _common(paths: Sequence[str]) -> str:
 def write_below(inputs: Sequence[Input], report: MigrationReport, names: Mapping[str, Path]) -> int:
     """Write every input to its place in ``names``, migrated or unchanged; returns the number of files.
 
-    Raises:
-        InputError: as ``write_new``.
+    Raises InputError: as ``write_new``.
     """
     after = {file.name: file for file in report.all_files if file.text is not None}
     everything = {file.name: file for file in inputs}
@@ -109,8 +106,7 @@ def write_below(inputs: Sequence[Input], report: MigrationReport, names: Mapping
 def write_new(files: Mapping[Path, Callable[[], bytes]]) -> None:
     """Write files that are not there yet. One that is there stays, and must have the same content already.
 
-    Raises:
-        InputError: one has other content, or cannot be written.
+    Raises InputError: one has other content, or cannot be written.
     """
     for target, data in files.items():
         _is_there(target, data)

@@ -62,8 +62,7 @@ class OptionalWait(ClusterCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments.
 
-        Raises:
-            UsageError: --dry-run without a value, or --wait with one that does not follow "=".
+        Raises UsageError: --dry-run without a value, or --wait with one that does not follow "=".
         """
         for word, value in pairwise([*args, ""]):
             if word == "--":

@@ -117,11 +117,7 @@ class Plan(Struct, frozen=True):
 
 
 def make_plan(flags: TaintFlags, words: Words, connection: ConnectionFlags) -> Plan:
-    """Read the cluster, resolve the devices, and find whom the taints would affect.
-
-    Raises:
-        DraError: devices that do not exist, a cluster without support for rules, or one that does not answer.
-    """
+    """Read the cluster, resolve the devices, and find whom the taints would affect."""
     tainted = session.read_tainted(connection, flags)
     at = moment(tainted.snapshot).at
     try:

@@ -70,9 +70,6 @@ def read_tainted(
     """Reads these kinds from the live cluster, or saved objects.
 
     ``rules``: the cluster must serve DeviceTaintRules and act on them.
-
-    Raises:
-        DraError: no cluster, DeviceTaintRules not served, ResourceSlices not readable.
     """
     if flags.snapshots:
         saved = read_saved(flags)
@@ -169,8 +166,7 @@ class Confirm(Protocol):
 def confirmed(question: str, *, yes: bool) -> bool:
     """Whether to go on: asked on a terminal; elsewhere only ``yes`` will do.
 
-    Raises:
-        UsageError: there is nobody to ask.
+    Raises UsageError: there is nobody to ask.
     """
     if yes:
         return True
@@ -242,8 +238,7 @@ def _drain(
 def _let_end(rules: RuleWriter, desired_rules: Sequence[DesiredRule], drain: Drain) -> None:
     """Turn NoSchedule into NoExecute: each rule at its own time, or all when the devices are free earlier.
 
-    Raises:
-        TimedOut: --wait ends before that.
+    Raises TimedOut: --wait ends before that.
     """
     patience = drain.patience
     names = [desired.name for desired in desired_rules]
