@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, ClassVar, Final, NamedTuple, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Final, TypeVar, get_args, get_origin
 
 import typer
 import typer.main
@@ -246,16 +246,8 @@ class SchedulingFlags(ReadingFlags, frozen=True):
     namespace = scheduler_config = release = ""
 
 
-class HelpText(NamedTuple):
-    """What the help says of a command in one line, all of it, and the address of its documentation."""
-
-    summary: str
-    whole: str
-    page: str
-
-
-def add(app: typer.Typer, name: str, text: HelpText, flags: type[F], run: Callable[[F, ConnectionFlags], int]) -> None:
-    """Add a command; ``text`` is its help, and ``run`` returns the exit code."""
+def as_function(flags: type[F], run: Callable[[F, ConnectionFlags], int]) -> Callable[..., None]:
+    """A command as typer takes it; ``run`` returns the exit code."""
 
     def command(context: typer.Context, **given: Any) -> None:
         function = _made(flags, given)
@@ -265,8 +257,7 @@ def add(app: typer.Typer, name: str, text: HelpText, flags: type[F], run: Callab
 
     own = Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     _declare(command, [own, *_parameters(flags)])
-    about = f"Documentation: {text.page}"
-    app.command(name, help=text.whole, short_help=text.summary, epilog=about, cls=flags.COMMAND)(command)
+    return command
 
 
 def _parameters(flags: type[object]) -> Iterator[Parameter]:

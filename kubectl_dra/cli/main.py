@@ -158,14 +158,16 @@ def _group() -> typer.Typer:
 
 def _with(commands: Iterable[str]) -> typer.Typer:
     """The command line with these commands and their flags."""
-    from kubectl_dra.cli.command_line import HelpText, add
+    from kubectl_dra.cli.command_line import as_function
     from kubectl_dra.text import DOCS
 
     app = _group()
     for name in commands:
-        flags = getattr(_module(COMMANDS[name].flags), f"{name.title()}Flags")
-        text = HelpText(COMMANDS[name].summary, _help(name), f"{DOCS}/{COMMANDS[name].page}")
-        add(app, name, text, flags, partial(_perform, name))
+        command = COMMANDS[name]
+        flags = getattr(_module(command.flags), f"{name.title()}Flags")
+        page = f"Documentation: {DOCS}/{command.page}"
+        declare = app.command(name, cls=flags.COMMAND, help=_help(name), short_help=command.summary, epilog=page)
+        declare(as_function(flags, partial(_perform, name)))
     return app
 
 
@@ -269,18 +271,17 @@ def _run(arguments: Sequence[str]) -> int:
             return _fail(f"ended: {'; '.join(notes)}", _code(stop.code))
         return _code(stop.code)
     except NoDRA as answer:
-        return _answer(str(answer), EXIT_NO)
-    except UndeterminedError as error:
-        return _fail(str(error), EXIT_UNDETERMINED, error.more)
+        return _told(str(answer), EXIT_NO)
     except DraError as error:
-        return _fail(str(error), EXIT_ERROR, error.more)
+        code = EXIT_UNDETERMINED if isinstance(error, UndeterminedError) else EXIT_ERROR
+        return _fail(str(error), code, error.more)
     except KeyboardInterrupt as stop:
         return _fail("; ".join(("interrupted", *getattr(stop, "__notes__", ()))), 130)
     except BrokenPipeError:
         _drop_output()
         return 141
     except (RecursionError, MemoryError) as error:
-        return _fail(f"the input is nested too deeply or too large ({type(error).__name__})", EXIT_ERROR)
+        return _fail(f"the input is nested too deeply or too large ({type(error).__name__})")
     except Exception as error:
         if wrong := _usage(error):
             return _fail(str(wrong), EXIT_ERROR, wrong.more)
@@ -288,16 +289,13 @@ def _run(arguments: Sequence[str]) -> int:
             return _fail("; ".join(("interrupted", *getattr(error.__cause__, "__notes__", ()))), 130)
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             _drop_output()
-            return _fail(f"cannot write: {error.strerror}", EXIT_ERROR)
+            return _fail(f"cannot write: {error.strerror}")
         if isinstance(error, OSError) and error.errno in _NAMES_REFUSED and error.filename is not None:
-            return _fail(f"{os.fsdecode(error.filename)}: {error.strerror}", EXIT_ERROR)
+            return _fail(f"{os.fsdecode(error.filename)}: {error.strerror}")
         if os.environ.get("KUBECTL_DRA_DEBUG"):
             raise
-        where = type(error).__name__
-        return _fail(
-            f"a defect of kubectl-dra: {where}: {error}. Set KUBECTL_DRA_DEBUG=1 to see where, and please report it",
-            EXIT_ERROR,
-        )
+        what = f"a defect of kubectl-dra: {type(error).__name__}: {error}"
+        return _fail(f"{what}. Set KUBECTL_DRA_DEBUG=1 to see where, and please report it")
     return result if isinstance(result, int) else 0
 
 
@@ -341,19 +339,16 @@ def _code(code: object) -> int:
     return 0 if code is None else EXIT_ERROR
 
 
-def _answer(sentence: str, code: int) -> int:
-    from kubectl_dra.report.color import tell
-
-    sys.stdout.flush()
-    tell(sentence)
-    return code
-
-
-def _fail(message: str, code: int, more: Sequence[str] = ()) -> int:
+def _told(sentence: str, code: int, more: Sequence[str] = ()) -> int:
+    """Say how it ended, and return the exit code."""
     from kubectl_dra.report.color import tell
 
     # What cannot be written any more is no reason to end without the message.
     with suppress(OSError, ValueError):
         sys.stdout.flush()
-    tell(f"error: {message}", more=more)
+    tell(sentence, more=more)
     return code
+
+
+def _fail(message: str, code: int = EXIT_ERROR, more: Sequence[str] = ()) -> int:
+    return _told(f"error: {message}", code, more)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kubectl_dra.cli.completion.words import VALUES, TypedWords
 from kubectl_dra.cli.kind_words import KINDS, WORKLOADS, kind_of
 
 if TYPE_CHECKING:
-    from kubectl_dra.api.pods import Owner, Pod
     from kubectl_dra.cluster.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -74,24 +74,28 @@ def _names(kind: str, snapshot: Snapshot, typed: TypedWords) -> Iterator[Named]:
     if kind == "namespace":
         # Few snapshots have Namespace objects.
         of_objects = (space for keys in (snapshot.pods, snapshot.claims, snapshot.templates) for space, _ in keys)
-        yield from ((name, "") for name in sorted({*snapshot.namespaces, *of_objects}))
+        yield from _plain({*snapshot.namespaces, *of_objects})
     elif kind == "node":
-        yield from ((name, "") for name in sorted(snapshot.nodes))
+        yield from _plain(snapshot.nodes)
     elif kind == "class":
-        yield from ((name, "") for name in sorted(snapshot.classes))
+        yield from _plain(snapshot.classes)
     elif kind == "template":
         own = _namespace(typed, snapshot)
-        yield from ((name, "") for space, name in sorted(snapshot.templates) if space == own)
+        yield from _plain(name for space, name in snapshot.templates if space == own)
     elif kind == "driver":
-        yield from ((name, "") for name in sorted({slice_.driver for slice_ in snapshot.slices}))
+        yield from _plain({slice_.driver for slice_ in snapshot.slices})
     elif kind == "pool":
         for pool in sorted({slice_.pool for slice_ in snapshot.slices}):
             yield f"{pool.driver}/{pool.name}" if typed.typed.startswith(f"{pool.driver}/") else pool.name, pool.driver
     elif kind == "request":
         yield from _requests(snapshot, typed)
     elif kind in ("pod", "claim"):
-        listed = (_pods if kind == "pod" else _claims)(snapshot, _namespace(typed, snapshot))
-        yield from ((name, text) for _, name, text in sorted(listed, key=lambda target: target[0]))
+        yield from ((name, text) for _, name, text in sorted(_of_namespace(kind, snapshot, typed), key=itemgetter(0)))
+
+
+def _plain(names: Iterable[str], start: str = "") -> list[Named]:
+    """Names without a meaning, sorted, each behind ``start``."""
+    return [(start + name, "") for name in sorted(names)]
 
 
 def _targets(typed: TypedWords) -> tuple[list[Named], bool]:
@@ -112,13 +116,13 @@ def _targets(typed: TypedWords) -> tuple[list[Named], bool]:
     snapshot = _read(typed, _READS["target"])
     if snapshot is None:
         return begun, True
-    namespace = _namespace(typed, snapshot)
     targets: list[tuple[bool, str, str]] = []
-    for kind, listed in (("pod", _pods(snapshot, namespace)), ("claim", _claims(snapshot, namespace))):
+    for kind in ("pod", "claim"):
         # Whoever begins with a name completes a name.
         prefix = f"{kind}/" if begun else ""
+        listed = _of_namespace(kind, snapshot, typed)
         targets += [(not pending, f"{prefix}{name}", text) for pending, name, text in listed]
-    names = [(name, text) for _, name, text in sorted(targets, key=lambda target: target[0]) if name.startswith(word)]
+    names = [(name, text) for _, name, text in sorted(targets, key=itemgetter(0)) if name.startswith(word)]
     more = [proposal for proposal in begun if proposal[0] not in ("pod/", "claim/")] if names else begun
     return [*names, *more], not names
 
@@ -139,36 +143,32 @@ def _of_kind(typed: TypedWords, kind: str, start: str) -> tuple[list[Named], boo
     if kind == "device":
         return _devices(snapshot, typed.typed.removeprefix(start), start)
     if kind in WORKLOADS.values():
+        from kubectl_dra.cluster.workload_pods import workloads_of
+
         pods = [pod for (where, _), pod in snapshot.pods.items() if where == _namespace(typed, snapshot)]
-        names = sorted({owner.name for pod in pods for owner in _workloads(pod) if owner.kind == kind})
-        return [(start + name, "") for name in names], False
+        return _plain({owner.name for pod in pods for owner in workloads_of(pod) if owner.kind == kind}, start), False
     if kind in ("pod", "claim"):
-        named = (_pods if kind == "pod" else _claims)(snapshot, _namespace(typed, snapshot))
+        named = _of_namespace(kind, snapshot, typed)
         listed = [(name, text) for _, name, text in sorted(named, key=lambda entry: not entry[0])]
     else:
         listed = list(_names(kind, snapshot, typed))
     return [(start + name, text) for name, text in listed if start + name not in typed.arguments], False
 
 
-def _workloads(pod: Pod) -> Iterable[Owner]:
-    from kubectl_dra.cluster.workload_pods import workloads_of
-
-    return workloads_of(pod)
-
-
-def _pods(snapshot: Snapshot, namespace: str) -> Iterator[tuple[bool, str, str]]:
+def _of_namespace(kind: str, snapshot: Snapshot, typed: TypedWords) -> Iterator[tuple[bool, str, str]]:
+    """The pods or claims of the namespace that is meant: whether each is pending, its name and what it is like."""
+    namespace = _namespace(typed, snapshot)
+    if kind == "claim":
+        for (where, name), claim in sorted(snapshot.claims.items()):
+            if where == namespace:
+                pending = claim.allocation is None
+                yield pending, name, "pending" if pending else "allocated"
+        return
     for (where, name), pod in sorted(snapshot.pods.items()):
         pending = not pod.node_name and not pod.metadata.deletion_timestamp
         if where == namespace and (pod.claims or pending):
             count = f"{len(pod.claims)} claim{'' if len(pod.claims) == 1 else 's'}" if pod.claims else "no claims"
             yield pending, name, f"{'pending' if pending else f'on {pod.node_name}'}, {count}"
-
-
-def _claims(snapshot: Snapshot, namespace: str) -> Iterator[tuple[bool, str, str]]:
-    for (where, name), claim in sorted(snapshot.claims.items()):
-        if where == namespace:
-            pending = claim.allocation is None
-            yield pending, name, "pending" if pending else "allocated"
 
 
 def _requests(snapshot: Snapshot, typed: TypedWords) -> Iterator[Named]:
@@ -193,12 +193,11 @@ def _devices(snapshot: Snapshot, typed: str, start: str = "") -> tuple[list[Name
     full = {f"{slice_.pool}/{device.name}" for slice_ in slices for device in slice_.devices}
     short = {name.partition("/")[2] for name in full}
     matching = next((found for names in (full, short) if (found := [n for n in names if n.startswith(typed)])), [])
-    matching.sort()
     if len(matching) > MANY:
         parts = {typed + name[len(typed) :].partition("/")[0] + "/" for name in matching if "/" in name[len(typed) :]}
         if parts:
-            return [(start + part, "") for part in sorted(parts)], True
-    return [(start + name, "") for name in matching], False
+            return _plain(parts, start), True
+    return _plain(matching, start), False
 
 
 def _tainting(typed: TypedWords, kind: str) -> tuple[list[Named], bool]:
@@ -241,9 +240,9 @@ def _changes(typed: TypedWords) -> tuple[list[Named], bool]:
     if kind == "device":
         return _devices(snapshot, typed.typed.removeprefix(change), change)
     if kind == "class":
-        return [(change + name, "") for name in sorted(snapshot.classes)], False
-    held = ((key, claim) for key, claim in sorted(snapshot.claims.items()) if claim.allocation is not None)
-    return [(f"{change}{key[0]}/{key[1]}", "") for key, _ in held], False
+        return _plain(snapshot.classes, change), False
+    held = sorted(key for key, claim in snapshot.claims.items() if claim.allocation is not None)
+    return [(f"{change}{space}/{name}", "") for space, name in held], False
 
 
 # --- where from --------------------------------------------------------------------------------------
