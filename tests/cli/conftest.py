@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jsonschema
 import pytest
 
 from kubectl_dra.cli.main import run
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples" / "explain"
+
+
+def cluster_of(name: str) -> str:
+    """The cluster of an example."""
+    return str(EXAMPLES / name / "cluster.yaml")
 
 
 class Ran(NamedTuple):
@@ -18,9 +28,28 @@ class Ran(NamedTuple):
     out: str
     err: str
 
+    @property
+    def flat(self) -> str:
+        """The output on one line."""
+        return " ".join(self.out.split())
+
+    @property
+    def json(self) -> Any:
+        """The output of ``-o json``."""
+        return json.loads(self.out)
+
+    def valid(self, schema: str) -> Any:
+        """The output of ``-o json``, which is as a file of ``schemas`` says."""
+        found = self.json
+        jsonschema.Draft202012Validator(json.loads((ROOT / "schemas" / f"{schema}.json").read_text())).validate(found)
+        return found
+
+
+Dra = Callable[..., Ran]
+
 
 @pytest.fixture
-def dra(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+def dra(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Dra:
     """Runs ``kubectl dra`` with words, in an empty folder and without a kubeconfig of the machine."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "no-kubeconfig"))

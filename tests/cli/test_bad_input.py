@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.cli.conftest import Ran
-
-Dra = Callable[..., Ran]
+from tests.cli.conftest import EXAMPLES, Dra, Ran, cluster_of
 
 CLASS = {
     "apiVersion": "resource.k8s.io/v1",
@@ -228,7 +225,7 @@ def test_hostile_selectors_end_quickly_with_an_answer(dra: Dra, tmp_path: Path, 
     assert time.process_time() - started < 10
     assert ran.code in (0, 1, 3) and ran.out
     json_ran = dra("explain", "claim/gpus", "--snapshot", path, "-o", "json")
-    assert json.loads(json_ran.out)["exitCode"] == ran.code
+    assert json_ran.json["exitCode"] == ran.code
 
 
 def test_no_kubeconfig(dra: Dra) -> None:
@@ -305,13 +302,10 @@ def test_what_the_server_would_read_otherwise(dra: Dra, tmp_path: Path, what: st
         assert dra(*words, "--snapshot", path).code in (0, 1, 3)
 
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "explain"
-
-
 @pytest.mark.parametrize("name", ["pool-incomplete", "devices-on-tainted-nodes", "different-reason-per-node"])
 def test_a_supposed_selector_that_does_not_compile(dra: Dra, name: str) -> None:
     words = (EXAMPLES / name / "command").read_text().split()[2:-1]
-    ran = dra(*words, str(EXAMPLES / name / "cluster.yaml"), "--what-if", "selector=foo")
+    ran = dra(*words, cluster_of(name), "--what-if", "selector=foo")
     assert ran.code == 2 and "--what-if selector does not compile" in ran.err and not ran.out
 
 

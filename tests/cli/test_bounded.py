@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Dra
 
-Dra = Callable[..., Ran]
 DRIVER = "gpu.example.com"
 
 

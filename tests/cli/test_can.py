@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import jsonschema
 import pytest
 import yaml
 
 from kubectl_dra.cli.can import NEEDS
 from kubectl_dra.cluster.snapshot import Permission
-from tests.cli.conftest import Ran
+from tests.cli.conftest import ROOT, Dra
 from tools.api_server import Answer, APIServer, Asked, forbidden
 
-Dra = Callable[..., Ran]
-ROOT: Final = Path(__file__).parents[2]
 REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 WHO: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
@@ -78,7 +75,7 @@ def test_all_commands(dra: Dra, server: APIServer, tmp_path: Path) -> None:
     assert ran.code == 1 and rows.keys() == NEEDS.keys()
     assert [rows[name] for name in ("taint", "untaint", "explain", "top")] == ["no", "yes", "partly", "yes"]
     # Its commands say what they allow, and who lacks more is told how to ask.
-    said = " ".join(ran.out.split())
+    said = ran.flat
     assert "An administrator allows what only reads with these commands" in said
     assert "For taint, which can end pods, ask about it by itself: $ kubectl dra can taint --kubeconfig" in said
 
@@ -124,7 +121,7 @@ def test_who_asks_is_known_or_said_to_be_missing(
     reviewing(server, ("list nodes",))
     server.routes[WHO] = forbidden("selfsubjectreviews")
     ran = dra("can", "top", *flags, "--kubeconfig", server.kubeconfig(tmp_path))
-    said = " ".join(ran.out.split())
+    said = ran.flat
     assert ("Nobody has the role yet: the server does not say who asks." in said) is (not name)
     assert f"kubectl create clusterrolebinding kubectl-dra-read-{name}" in said or not name
     assert (
@@ -135,8 +132,7 @@ def test_who_asks_is_known_or_said_to_be_missing(
 def test_json(dra: Dra, server: APIServer, tmp_path: Path) -> None:
     reviewing(server, ("list pods",), within=("list pods",))
     ran = dra("can", "claims", "-o", "json", "--kubeconfig", server.kubeconfig(tmp_path))
-    found = json.loads(ran.out)
-    jsonschema.validate(found, json.loads((ROOT / "schemas" / "can.json").read_text()))
+    found = ran.valid("can")
     (command,) = found["items"]
     assert (found["user"], command["allowed"], command["role"]) == ("jane", False, "kubectl-dra-read")
     assert command["missing"] == [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,8 @@ import pytest
 import yaml
 
 from kubectl_dra import safe_output
-from tests.cli.conftest import Ran
+from tests.cli.conftest import EXAMPLES, Dra, Ran
 
-Dra = Callable[..., Ran]
-EXAMPLES = Path(__file__).parents[2] / "examples" / "explain"
 CANARY = "\x1b[2J\x07\x7f\x9b31m\u202e\u200b\u2028\r\n::error::FORGED"
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 FORGED = re.compile(r"^\s*::", re.MULTILINE)
@@ -81,7 +78,7 @@ def _check(ran: Ran, words: list[str]) -> None:
         found = RAW.search(text) or (FORGED.search(github.sub("", text)) if not {"html", "yaml"} & {*words} else None)
         assert found is None, (words, text[max(0, found.start() - 200) : found.end() + 50])
     if "json" in words or "sarif" in words:
-        json.loads(ran.out)
+        assert ran.json is not None
     if "yaml" in words:
         yaml.safe_load(ran.out)
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
-import jsonschema
 import pytest
 import yaml
 
-from tests.cli.conftest import Ran
+from tests.cli.conftest import EXAMPLES, ROOT, Dra, cluster_of
 
-ROOT = Path(__file__).parent.parent.parent
-EXAMPLES = ROOT / "examples" / "explain"
-CLUSTER = str(EXAMPLES / "mixed-fleet" / "cluster.yaml")
-Dra = Callable[..., Ran]
+CLUSTER = cluster_of("mixed-fleet")
 
 
 def test_a_row_with_the_longest_names_is_no_wider_than_the_screen(
@@ -42,9 +37,7 @@ def test_a_row_with_the_longest_names_is_no_wider_than_the_screen(
 @pytest.mark.parametrize("example", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
 def test_examples_fit_the_schema(dra: Dra, example: str) -> None:
     ran = dra("claims", "--snapshot", str(next((EXAMPLES / example).glob("cluster.*"))), "-o", "json")
-    answer = json.loads(ran.out)
-    schema = json.loads((ROOT / "schemas" / "claims.json").read_text())
-    jsonschema.Draft202012Validator(schema).validate(answer)
+    answer = ran.valid("claims")
     assert ran.code == (0 if answer["items"] else 1)
     assert sum(answer["summary"]["states"].values()) == len(answer["items"])
 
@@ -72,14 +65,14 @@ def test_selection(dra: Dra) -> None:
     none = dra("claims", "--snapshot", CLUSTER, "-n", "default")
     assert (none.code, none.out) == (1, "No claim was found in namespace default.\n")
     waiting = dra("claims", "--snapshot", CLUSTER, "--state", "pending", "-A", "-o", "json")
-    assert [item["name"] for item in json.loads(waiting.out)["items"]] == ["serve-0-accelerator-n5b9k"]
+    assert [item["name"] for item in waiting.json["items"]] == ["serve-0-accelerator-n5b9k"]
     both = dra("claims", "--snapshot", CLUSTER, "-n", "ml", "-A")
     assert both.code == 2 and "-n and -A exclude one another" in both.err
 
 
 def test_yaml_says_the_same_as_json(dra: Dra) -> None:
     words = ("claims", "--snapshot", CLUSTER, "-o")
-    assert yaml.safe_load(dra(*words, "yaml").out) == json.loads(dra(*words, "json").out)
+    assert yaml.safe_load(dra(*words, "yaml").out) == dra(*words, "json").json
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120, 200])
@@ -100,7 +93,7 @@ def test_alignment(dra: Dra) -> None:
 
 
 def test_a_pod_without_two_devices_and_one_that_is_elsewhere(dra: Dra) -> None:
-    fleet = str(ROOT / "examples" / "explain" / "no-device-matches" / "cluster.yaml")
+    fleet = cluster_of("no-device-matches")
     ran = dra("claims", "--alignment", "train-0", "-n", "ml", "--snapshot", fleet)
     assert ran.code == 1 and ran.out.startswith("Pod ml/train-0 has no device.\n")
     assert "kubectl dra explain pod/train-0 -n ml" in ran.out

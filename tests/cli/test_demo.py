@@ -1,15 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kubectl_dra.cli.demo import played_examples
-from tests.cli.conftest import Ran
-
-Dra = Callable[..., Ran]
-EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "explain"
+from tests.cli.conftest import EXAMPLES, Dra
 
 
 def test_every_example_is_listed_with_its_title(dra: Dra) -> None:

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 
 from kubectl_dra.cli.completion.answer import FILES, NO_FILES, complete
-from tests.cli.conftest import Ran
+from tests.cli.conftest import EXAMPLES, Dra, Ran, cluster_of
 
-ROOT = Path(__file__).parent.parent.parent
-EXAMPLES = ROOT / "examples" / "explain"
-SCHEMA = json.loads((ROOT / "schemas" / "devices.json").read_text())
-Dra = Callable[..., Ran]
 Json = dict[str, Any]
 API = "resource.k8s.io/v1"
 DRIVER = "gpu.example.com"
@@ -31,8 +25,7 @@ NO_RULES = {"apiVersion": "resource.k8s.io/v1beta2", "kind": "DeviceTaintRuleLis
 
 def listed(ran: Ran) -> dict[str, Json]:
     """The devices of a JSON answer by pool/device; the answer is as the schema says."""
-    answer = json.loads(ran.out)
-    jsonschema.Draft202012Validator(SCHEMA).validate(answer)
+    answer = ran.valid("devices")
     assert answer["summary"]["devices"] == len(answer["items"]) == sum(answer["summary"]["states"].values())
     return {f"{item['pool']}/{item['device']}": item for item in answer["items"]}
 
@@ -177,7 +170,7 @@ def test_states_holders_and_reasons(dra: Dra, cluster: str) -> None:
     assert devices["fabric/nic-0"]["where"] == "all nodes" and devices["fabric/nic-0"]["nodeCount"] == 3
     assert "node" not in devices["fabric/nic-0"] and devices["n1/gpu-0"]["node"] == "n1"
     assert devices["fabric/nic-0"]["classes"] == [] and devices["n1/gpu-0"]["classes"] == ["gpu"]
-    notes = json.loads(ran.out)["notes"]
+    notes = ran.json["notes"]
     assert any("DeviceClass broken" in note and "compile" in note for note in notes)
     assert any("DeviceClass picky fails on 9 devices" in note for note in notes)
 
@@ -272,7 +265,7 @@ def test_many_devices_take_few_lines(dra: Dra, tmp_path: Path, monkeypatch: pyte
 def test_the_example_takes_few_lines(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     for columns in (80, 120, 160):
         monkeypatch.setenv("COLUMNS", str(columns))
-        ran = dra("devices", "--snapshot", str(EXAMPLES / "mixed-fleet" / "cluster.yaml"))
+        ran = dra("devices", "--snapshot", cluster_of("mixed-fleet"))
         shown = [line for line in ran.out.splitlines() if not line.startswith("Left out for want of room: ")]
         assert ran.out.startswith("46 devices on 4 nodes") and len(shown) < 20
 
@@ -289,7 +282,7 @@ def test_the_class_stays_where_it_tells_rows_apart(
     dra: Dra, monkeypatch: pytest.MonkeyPatch, example: str, heading: str, said: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    lines = dra("devices", "--snapshot", str(EXAMPLES / example / "cluster.yaml")).out.splitlines()
+    lines = dra("devices", "--snapshot", cluster_of(example)).out.splitlines()
     assert lines[2].split() == heading.split()
     assert f"Left out for want of room: {said}" in lines
     assert all(len(line) <= 80 for line in lines[:-1])
@@ -298,7 +291,7 @@ def test_the_class_stays_where_it_tells_rows_apart(
 @pytest.mark.parametrize("columns", [60, 80])
 def test_a_model_is_whole_where_it_has_a_line(dra: Dra, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    lines = dra("devices", "--snapshot", str(EXAMPLES / "mixed-fleet" / "cluster.yaml")).out.splitlines()
+    lines = dra("devices", "--snapshot", cluster_of("mixed-fleet")).out.splitlines()
     below = [line.strip() for line in lines if line.startswith("    model: ")]
     assert bool(below) is (columns == 60)
     assert not below or "model: AMD_Instinct_MI300X_OAM spx nps1" in below
@@ -306,14 +299,14 @@ def test_a_model_is_whole_where_it_has_a_line(dra: Dra, monkeypatch: pytest.Monk
 
 def test_a_holder_and_a_reason_are_told_of_their_devices_alone(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    lines = dra("devices", "--snapshot", str(EXAMPLES / "pool-incomplete" / "cluster.yaml")).out.splitlines()
+    lines = dra("devices", "--snapshot", cluster_of("pool-incomplete")).out.splitlines()
     assert lines[0] == "7 devices on 1 node: 1 held (1 unusable), 6 unusable"
     held = next(n for n, line in enumerate(lines) if line.split()[2:] == ["1", "held,unusable", "gpu-0-mig-2g12gb-5-0"])
     other = next(n for n, line in enumerate(lines) if line.split()[2:] == ["1", "unusable", "gpu-0-mig-2g12gb-5-2"])
     assert "held by serving/ner-0-mig-l2bcx" in " ".join(lines[held + 1 : other])
     assert "held by" not in " ".join(lines[other:])
     assert "    model: NVIDIA A30 2g.12gb" in lines and "…" not in "".join(lines)
-    shared = dra("devices", "--snapshot", str(EXAMPLES / "shared-capacity-fits" / "cluster.yaml")).out
+    shared = dra("devices", "--snapshot", cluster_of("shared-capacity-fits")).out
     assert "cpudevnuma001: dra.cpu/cpu 40 of 64 used" in " ".join(shared.split())
 
 
@@ -371,14 +364,13 @@ def test_names_are_put_together(dra: Dra, tmp_path: Path, names: list[str], show
 def test_counts(dra: Dra, cluster: str, words: list[str], expected: list[list[str]]) -> None:
     lines = dra("devices", "--snapshot", cluster, *words).out.splitlines()
     assert [re.split(" {3,}", line) for line in lines[2:]] == expected
-    answer = json.loads(dra("devices", "--snapshot", cluster, *words, "-o", "json").out)
-    jsonschema.Draft202012Validator(SCHEMA).validate(answer)
+    answer = dra("devices", "--snapshot", cluster, *words, "-o", "json").valid("devices")
     assert [one["name"] for one in answer["counts"]] == [row[0] for row in expected[1:]]
     assert [str(one["deviceCount"]) for one in answer["counts"]] == [row[1] for row in expected[1:]]
 
 
 def test_a_device_of_several_classes_counts_in_each(dra: Dra) -> None:
-    ran = dra("devices", "--snapshot", str(EXAMPLES / "mixed-fleet" / "cluster.yaml"), "--by", "class")
+    ran = dra("devices", "--snapshot", cluster_of("mixed-fleet"), "--by", "class")
     assert ran.out.endswith("\n\nA device of several classes is counted in each of them.\n")
 
 
@@ -511,7 +503,7 @@ def test_a_newer_generation_elsewhere_leaves_devices_behind(dra: Dra, tmp_path: 
 
 def test_an_invalid_pool(dra: Dra, tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text(yaml.safe_dump_all([node("n1"), slice_of("n1", [gpu("a"), gpu("a")])]))
-    answer = json.loads(dra("devices", "--snapshot", "x.yaml", "-o", "json").out)
+    answer = dra("devices", "--snapshot", "x.yaml", "-o", "json").json
     assert [item["reason"] for item in answer["items"]] == ["the pool is invalid: duplicate device name a"] * 2
 
 
@@ -572,7 +564,7 @@ def test_rules_that_the_scheduler_does_not_see_are_shown_and_do_not_count(dra: D
     ran = dra("devices", "--snapshot", "x.json", "-o", "json")
     (device,) = listed(ran).values()
     assert device["state"] == "free" and device["taints"][0]["owner"]["name"] == "r"
-    assert any("does not see" in note for note in json.loads(ran.out)["notes"])
+    assert any("does not see" in note for note in ran.json["notes"])
 
 
 @pytest.mark.parametrize("example", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
@@ -598,7 +590,7 @@ def test_examples(dra: Dra, example: str) -> None:
 
 def test_yaml_says_the_same_as_json(dra: Dra, cluster: str) -> None:
     words = ("devices", "--snapshot", cluster, "-o")
-    assert yaml.safe_load(dra(*words, "yaml").out) == json.loads(dra(*words, "json").out)
+    assert yaml.safe_load(dra(*words, "yaml").out) == dra(*words, "json").json
 
 
 def test_completion_offers_flags_and_nodes(cluster: str, tmp_path: Path) -> None:

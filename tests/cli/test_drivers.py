@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-import jsonschema
 import pytest
 import yaml
 
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.drivers.drain_check import ClaimOfDriver, DriverUsers, PluginUser, PodOfDriver, WhileAway
-from tests.cli.conftest import Ran
+from tests.cli.conftest import EXAMPLES, Dra, cluster_of
 from tests.drivers.clusters import CRASHES, DRIVER, ENDED, JSON, daemon_set, event, node, plugin, slices, status
 from tests.drivers.test_drivers_on_nodes import LIKES, STATES
 from tools.api_server import APIServer
 
-ROOT = Path(__file__).parent.parent.parent
-SCHEMA = jsonschema.Draft202012Validator(json.loads((ROOT / "schemas" / "drivers.json").read_text()))
-Dra = Callable[..., Ran]
 CRASHING = [
     node("n1", "big"),
     plugin("n1", [status(state=CRASHES, lastState=ENDED, restartCount=37)]),
@@ -43,8 +39,7 @@ def test_every_state_fits_the_schema_and_has_its_exit_code(dra: Dra, tmp_path: P
     state, own = STATES[name]
     cluster = saved(tmp_path, [node("n1", "big"), *own, *LIKES])
     ran = dra("drivers", "--snapshot", cluster, "-o", "json")
-    found = json.loads(ran.out)
-    SCHEMA.validate(found)
+    found = ran.valid("drivers")
     assert ran.code == (1 if state.broken else 3 if state.open else 0)
     (row,) = (row for row in found["items"] if row["node"] == "n1")
     assert row["state"] == state.value
@@ -59,7 +54,7 @@ def test_the_worst_is_first_and_the_command_shows_why(dra: Dra, tmp_path: Path) 
     lines = ran.out.splitlines()
     assert lines[0] == "1 driver on 3 nodes: 1 crashing, 2 healthy"
     assert lines[3].split()[:4] == [DRIVER, "n1", "crashing", "0"]
-    assert 'crashes (CrashLoopBackOff, 37 restarts); last message: "no such device"' in " ".join(ran.out.split())
+    assert 'crashes (CrashLoopBackOff, 37 restarts); last message: "no such device"' in ran.flat
     assert (
         lines[-1]
         == "Next (in the cluster, not the snapshot): kubectl logs pod/npu-driver-n1 -n drivers -c plugin --previous"
@@ -118,11 +113,10 @@ def test_who_needs_the_driver_while_it_is_away(dra: Dra, tmp_path: Path) -> None
     cluster = saved(tmp_path, [*LIKES, *runs, *more, claim("c", "c")])
     waits = dra(*words, "--snapshot", cluster)
     assert waits.code == 1
-    said = " ".join(waits.out.split())
+    said = waits.flat
     assert "is away, 1 pod cannot start, 1 pod cannot end; 1 pod runs on, and can end when it is back. Let" in said
     assert f"Let that pod start before you stop driver {DRIVER}. Pod ml/c may never end: its grace period" in said
-    found = json.loads(dra(*words, "--snapshot", cluster, "-o", "json").out)
-    SCHEMA.validate(found)
+    found = dra(*words, "--snapshot", cluster, "-o", "json").valid("drivers")
     assert {pod["name"]: pod["whileAway"] for one in found["claims"] for pod in one["pods"]} == {
         "a": "runs",
         "b": "waits",
@@ -130,7 +124,7 @@ def test_who_needs_the_driver_while_it_is_away(dra: Dra, tmp_path: Path) -> None
     }
     nobody = dra("drivers", "--node", "n3", "--drain-check", "--snapshot", cluster)
     assert nobody.code == 0 and "nobody notices a restart" in nobody.out
-    assert "4 devices there may get a claim: its pod starts once the driver is back." in " ".join(nobody.out.split())
+    assert "4 devices there may get a claim: its pod starts once the driver is back." in nobody.flat
     assert dra("drivers", "--drain-check", "--snapshot", cluster).code == 2
     unseen = saved(tmp_path, LIKES, [kind for kind in READ if kind != "ResourceClaim"])
     assert dra(*words, "--snapshot", unseen).code == 3
@@ -148,7 +142,7 @@ def test_pods_of_a_device_plugin_are_users_too(dra: Dra, tmp_path: Path) -> None
     words = DRAIN
     runs = saved(tmp_path, [*LIKES, of_plugin("a"), of_plugin("over", "Succeeded")])
     told = dra(*words, "--snapshot", runs)
-    said = " ".join(told.out.split())
+    said = told.flat
     assert told.code == 0 and said.startswith(
         "No claim has devices of a driver on node n2. 1 pod has devices of a device plugin (vendor.test/npu) and runs "
         "on while that is restarted."
@@ -156,8 +150,7 @@ def test_pods_of_a_device_plugin_are_users_too(dra: Dra, tmp_path: Path) -> None
     assert "ml/a runs on vendor.test/npu: 2" in said
     assert "To remove the device plugin or the devices' own driver for good, end this pod first:" in said
     assert "kubectl drain n2 --ignore-daemonsets --force" in said
-    found = json.loads(dra(*words, "--snapshot", runs, "-o", "json").out)
-    SCHEMA.validate(found)
+    found = dra(*words, "--snapshot", runs, "-o", "json").valid("drivers")
     pod = {"namespace": "ml", "name": "a", "whileAway": "runs"}
     assert found["devicePlugins"] == [{"resource": "vendor.test/npu", "deviceCount": 2, "pod": pod}]
     # The driver that is named is not the plugin's.
@@ -188,13 +181,12 @@ def test_pods_that_wait_for_devices_of_a_broken_driver_are_told(dra: Dra, tmp_pa
     silent = [each for each in LIKES if each["kind"] != "ResourceSlice"]
     cluster = saved(tmp_path, [*silent, waits, wanted, device_class])
     told = dra(*DRAIN, "--snapshot", cluster)
-    said = " ".join(told.out.split())
+    said = told.flat
     # The driver can be restarted: that is the answer, and no pod waits longer for it.
     assert told.code == 0 and told.out.startswith("No claim has devices of a driver on node n2")
     assert "pod ml/a waits for devices of this driver" in said and "nobody notices" not in said
     assert "kubectl dra explain pod/a -n ml" in said
-    found = json.loads(dra(*DRAIN, "--snapshot", cluster, "-o", "json").out)
-    SCHEMA.validate(found)
+    found = dra(*DRAIN, "--snapshot", cluster, "-o", "json").valid("drivers")
     (awaiting,) = found["awaiting"]
     assert (awaiting["driver"], awaiting["pods"]) == (DRIVER, [{"namespace": "ml", "name": "a"}])
 
@@ -204,9 +196,8 @@ def test_whether_a_pod_got_its_devices_of_a_plugin_is_not_known(dra: Dra, tmp_pa
     cluster = saved(tmp_path, [*LIKES, of_plugin("a", "Pending")])
     told = dra(*words, "--snapshot", cluster)
     assert told.code == 3
-    assert "Undetermined: pod ml/a has not started, and may fail if the device plugin" in " ".join(told.out.split())
-    found = json.loads(dra(*words, "--snapshot", cluster, "-o", "json").out)
-    SCHEMA.validate(found)
+    assert "Undetermined: pod ml/a has not started, and may fail if the device plugin" in told.flat
+    found = dra(*words, "--snapshot", cluster, "-o", "json").valid("drivers")
     assert (found["exitCode"], found["devicePlugins"][0]["pod"]["whileAway"]) == (3, "may-fail")
 
 
@@ -235,7 +226,7 @@ def test_pools_of_no_node_are_the_users_too(dra: Dra, tmp_path: Path, where: str
     assert told.code == 1 and "1 pod cannot start" in told.out
     other = dra("drivers", "--node", "n1", "--drain-check", "--snapshot", saved(tmp_path, waits))
     said = {"of no node": "nobody notices", "not published any more": "no driver is there"}
-    assert other.code == 0 and said[where] in " ".join(other.out.split())
+    assert other.code == 0 and said[where] in other.flat
 
 
 def test_pods_of_a_group_use_its_claim(dra: Dra, tmp_path: Path) -> None:
@@ -255,7 +246,7 @@ def test_a_pod_that_was_not_read_leaves_it_open(dra: Dra, tmp_path: Path) -> Non
     file = tmp_path / "some.json"
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*LIKES, claim("a", "a")]}))
     told = dra("drivers", "--node", "n2", "--drain-check", "--snapshot", str(file))
-    assert told.code == 3 and "pod ml/a was not read" in " ".join(told.out.split())
+    assert told.code == 3 and "pod ml/a was not read" in told.flat
 
 
 PATHS = {
@@ -285,8 +276,7 @@ def test_a_server_is_asked_for_two_kinds_more_than_top_reads(dra: Dra, tmp_path:
     ran = dra("drivers", "--kubeconfig", config, "-o", "json")
     asked = server.paths()
     server.close()
-    found = json.loads(ran.out)
-    SCHEMA.validate(found)
+    found = ran.valid("drivers")
     assert ran.code == 1
     assert {row["node"]: row["state"] for row in found["items"]} == {
         "n1": "crashing",
@@ -340,7 +330,7 @@ def test_explain_reads_daemon_sets_only_where_a_driver_publishes_nothing(dra: Dr
         server.close()
         assert asked.count("/apis/apps/v1/daemonsets") == requests
         if requests:
-            flat = " ".join(ran.out.split())
+            flat = ran.flat
             assert ran.code == 1
             assert f"driver {DRIVER} on node n1: DaemonSet drivers/npu-driver cannot make its pod: {denied}" in flat
             assert "kubectl describe daemonset/npu-driver -n drivers" in flat
@@ -389,10 +379,9 @@ def test_top_and_devices_name_a_broken_driver(dra: Dra, tmp_path: Path) -> None:
 def test_what_is_odd_is_said_below_the_driver_and_as_data(dra: Dra, tmp_path: Path) -> None:
     twice = [claim("a", "a"), claim("b", "b")]
     cluster = saved(tmp_path, [*LIKES, *twice])
-    text = " ".join(dra("drivers", "--snapshot", cluster).out.split())
+    text = dra("drivers", "--snapshot", cluster).flat
     assert "device dev-0 is allocated to claim ml/a and to claim ml/b" in text
-    found = json.loads(dra("drivers", "--snapshot", cluster, "-o", "json").out)
-    SCHEMA.validate(found)
+    found = dra("drivers", "--snapshot", cluster, "-o", "json").valid("drivers")
     (odd,) = (row for row in found["items"] if "concerns" in row)
     assert (odd["node"], odd["concerns"][0]["kind"]) == ("n2", "device-allocated-twice")
     # Where devices and claims are listed, it is a note.
@@ -415,9 +404,8 @@ def test_how_an_update_replaces_the_pod(dra: Dra, tmp_path: Path) -> None:
     for said, strategy in strategies.items():
         own["spec"]["updateStrategy"] = strategy
         cluster = saved(tmp_path, [*LIKES, own, claim("a", "a"), user("a", "Running")])
-        assert said in " ".join(dra(*words, "--snapshot", cluster).out.split())
-        found = json.loads(dra(*words, "--snapshot", cluster, "-o", "json").out)
-        SCHEMA.validate(found)
+        assert said in dra(*words, "--snapshot", cluster).flat
+        found = dra(*words, "--snapshot", cluster, "-o", "json").valid("drivers")
         assert [update["newPodFirst"] for update in found["updates"]] == ["rollingUpdate" in strategy]
 
 
@@ -428,7 +416,7 @@ def test_watching_shows_the_table_only(dra: Dra, tmp_path: Path) -> None:
 
 
 def test_of_a_driver_without_a_pod_the_command_shows_what_might_run_it(dra: Dra) -> None:
-    cluster = ROOT / "examples" / "explain" / "all-held" / "cluster.yaml"
+    cluster = EXAMPLES / "all-held" / "cluster.yaml"
     ran = dra("drivers", "--snapshot", str(cluster))
     assert ran.code == 3 and "no pod was recognized as the driver's" in ran.out
     pods = "kubectl get pods -A --field-selector spec.nodeName=l40s-1"
@@ -436,7 +424,7 @@ def test_of_a_driver_without_a_pod_the_command_shows_what_might_run_it(dra: Dra)
 
 
 def test_what_could_not_be_read_is_looked_for_with_no_command(dra: Dra, tmp_path: Path) -> None:
-    objects = yaml.safe_load((ROOT / "examples" / "explain" / "all-held" / "cluster.yaml").read_text())
+    objects = yaml.safe_load((EXAMPLES / "all-held" / "cluster.yaml").read_text())
     objects["kubectl-dra"]["read"].remove("Pod")
     objects["items"] = [raw for raw in objects["items"] if raw["kind"] != "Pod"]
     file = tmp_path / "cluster.yaml"
@@ -447,9 +435,9 @@ def test_what_could_not_be_read_is_looked_for_with_no_command(dra: Dra, tmp_path
 
 def test_the_drain_that_is_printed_runs_and_says_what_it_waits_for(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     """kubectl drain refuses pods without an owner, and waits for one that ends only with the driver."""
-    cluster = str(ROOT / "examples" / "explain" / "all-held" / "cluster.yaml")
+    cluster = cluster_of("all-held")
     ran = dra("drivers", "--node", "l40s-1", "--drain-check", "--snapshot", cluster)
-    said = " ".join(ran.out.split())
+    said = ran.flat
     assert "$ kubectl drain l40s-1 --ignore-daemonsets --force --timeout=5m" in said
     assert "--force ends what nothing creates again: pod research/video-prep-1." in said
     assert "It also evicts pod kube-system/coredns-7d764666f9-sp4bs, which uses no devices." in said
@@ -462,26 +450,25 @@ def test_the_drain_that_is_printed_runs_and_says_what_it_waits_for(dra: Dra, mon
     monkeypatch.setenv("COLUMNS", "80")
     ran = dra("drivers", "--node", "l40s-1", "--drain-check", "--snapshot", cluster)
     assert max(len(line) for line in ran.out.splitlines() if "kubectl" not in line) <= 80
-    found = json.loads(dra("drivers", "--node", "l40s-1", "--drain-check", "--snapshot", cluster, "-o", "json").out)
-    SCHEMA.validate(found)
+    found = dra("drivers", "--node", "l40s-1", "--drain-check", "--snapshot", cluster, "-o", "json").valid("drivers")
     coredns = {"namespace": "kube-system", "name": "coredns-7d764666f9-sp4bs", "ownedBy": "Deployment/coredns"}
     assert found["evictedBeside"] == [coredns]
     assert "The drain waits at most 5 minutes (--timeout) for pod research/video-prep-1, which is being deleted" in said
     (late,) = (pod for one in found["claims"] for pod in one["pods"] if pod["whileAway"] == "hangs")
     assert late["deletionTimestamp"] == "2026-08-22T09:12:30Z"
     assert ran.out.splitlines()[-1] == f"Next: kubectl dra explain pod/video-prep-1 -n research --snapshot {cluster}"
-    gone = str(ROOT / "examples" / "explain" / "driver-gone-from-node" / "cluster.yaml")
+    gone = cluster_of("driver-gone-from-node")
     ran = dra("drivers", "--node", "h100-1", "--drain-check", "--snapshot", gone)
-    said = " ".join(ran.out.split())
+    said = ran.flat
     assert "1 pod cannot start. That pod does not start now, either. Driver gpu.nvidia.com is not-registered: " in said
     assert "Give node h100-1 label nvidia.com/dra-kubelet-plugin=true, by which DaemonSet" in said
     assert "kubectl drain h100-1 --ignore-daemonsets" in said and ("--force" in said) == (" - " in said)
 
 
 def test_a_pod_that_starts_in_no_case_is_nothing_to_wait_for(dra: Dra) -> None:
-    cluster = str(ROOT / "examples" / "explain" / "prepare-fails" / "cluster.yaml")
+    cluster = cluster_of("prepare-fails")
     ran = dra("drivers", "--node", "l40s-1", "--drain-check", "--snapshot", cluster)
-    said = " ".join(ran.out.split())
+    said = ran.flat
     assert ran.code == 1 and "before you stop" not in said
     assert "That pod does not start now, either. Driver gpu.nvidia.com is prepare-failing: it cannot prepare" in said
     assert ran.out.splitlines()[-1].startswith("Next: kubectl dra explain pod/ide-lea -n dev")
@@ -496,7 +483,7 @@ def test_a_drain_does_not_free_what_no_pod_uses(dra: Dra, tmp_path: Path) -> Non
     waits["spec"] = {"containers": [{"name": "a"}], "resourceClaims": [{"name": "x", "resourceClaimName": "wanted"}]}
     words = DRAIN
     ran = dra(*words, "--snapshot", saved(tmp_path, [*LIKES, unused, wanted, waits]))
-    said = " ".join(ran.out.split())
+    said = ran.flat
     assert "A drain does not free the devices of claim ml/idle. If nobody is going to use it:" in said
     assert "$ kubectl delete resourceclaim/idle -n ml" in said and "resourceclaim/wanted" not in said
 
@@ -506,7 +493,7 @@ def test_a_drain_of_a_node_that_is_not_ready_would_wait(dra: Dra, tmp_path: Path
     down = {"type": "Ready", "status": "Unknown", "lastTransitionTime": "2026-03-01T10:00:00Z"}
     lost = {**LIKES[0], "status": {"conditions": [down]}}
     ran = dra(*DRAIN, "--snapshot", saved(tmp_path, [lost, *LIKES[1:], claim("c", "b"), user("b", "Running")]))
-    said = " ".join(ran.out.split())
+    said = ran.flat
     assert ran.code == 3 and "Node n2 is not ready, so nobody knows what runs there" in said
     assert "runs on" not in said and "kubectl drain" not in said
     assert "kubectl describe node/n2" in said and "kubectl delete node/n2" in said
@@ -521,7 +508,7 @@ def test_a_pod_with_several_claims_is_counted_once() -> None:
 
 def test_what_all_say_is_said_once_and_empty_columns_are_left_out(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a terminal: in a pipe each row says all of its own."""
-    cluster = str(ROOT / "examples" / "explain" / "all-held" / "cluster.yaml")
+    cluster = cluster_of("all-held")
     piped = dra("drivers", "--snapshot", cluster).out.splitlines()
     monkeypatch.setenv("COLUMNS", "100")
     lines = dra("drivers", "--snapshot", cluster).out.splitlines()
@@ -534,7 +521,7 @@ def test_what_all_say_is_said_once_and_empty_columns_are_left_out(dra: Dra, monk
 
 
 def test_a_driver_that_runs_nowhere_beside_its_hardware_is_a_fault_of_the_cluster(dra: Dra) -> None:
-    path = str(ROOT / "examples" / "explain" / "driver-not-installed" / "cluster.yaml")
+    path = cluster_of("driver-not-installed")
     assert dra("drivers", "--snapshot", path).code == 1
 
 
@@ -547,15 +534,14 @@ def test_taints_are_said_with_their_drivers(dra: Dra, tmp_path: Path) -> None:
     first["taints"], second["taints"] = [own, told], [{**own, "timeAdded": "2026-11-01T07:00:00Z"}]
     cluster = saved(tmp_path, tainted)
     now = dra("explain", f"driver/{DRIVER}", "--snapshot", cluster)
-    said = " ".join(now.out.split())
+    said = now.flat
     assert "taints keep 2 devices on n2 from new claims" in said and now.code == 0
     assert f"2 devices are tainted: {DRIVER}/xid=79:NoSchedule (driver) since 2026-11-01T07:00:00Z" in said
     assert "told" not in said and f"Fix for {DRIVER} on n2: Repair or reset the device" in said
-    found = json.loads(dra("drivers", "--snapshot", cluster, "-o", "json").out)
-    SCHEMA.validate(found)
+    found = dra("drivers", "--snapshot", cluster, "-o", "json").valid("drivers")
     (taints,) = (row["deviceTaints"] for row in found["items"] if "deviceTaints" in row)
     assert taints["deviceCount"] == 2 and [taint["timeAdded"] for taint in taints["taints"]] == ["2026-11-01T07:00:00Z"]
-    wide = " ".join(dra("devices", "--tainted", "-o", "wide", "--snapshot", cluster).out.split())
+    wide = dra("devices", "--tainted", "-o", "wide", "--snapshot", cluster).flat
     assert wide.count(f"{DRIVER}/xid=79") == 2 and wide.count("xid=79:NoSchedule (driver) since 2026-11-01T0") == 2
 
 
@@ -574,7 +560,7 @@ def test_taints_are_said_with_their_drivers(dra: Dra, tmp_path: Path) -> None:
 def test_a_node_without_the_driver_is_not_one_without_users(
     dra: Dra, node: str, words: Sequence[str], said: str
 ) -> None:
-    cluster = str(ROOT / "examples" / "explain" / "all-held" / "cluster.yaml")
+    cluster = cluster_of("all-held")
     ran = dra("drivers", *words, "--drain-check", "--node", node, "--snapshot", cluster)
     assert ran.code == 0 and ran.out.replace("\n  ", " ").endswith(said)
 
@@ -585,7 +571,7 @@ def test_pods_that_should_have_ended_are_not_waited_for(dra: Dra, tmp_path: Path
     items = [*LIKES, *(user(name, "Running", deletionTimestamp=at) for name, at in names.items())]
     file = saved(tmp_path, [*items, *(claim(name, name) for name in names)])
     ran = dra(*DRAIN, "--snapshot", file)
-    said = " ".join(ran.out.split())
+    said = ran.flat
     assert f"Let that pod end before you stop driver {DRIVER}. Pods ml/b, ml/a may never end: their grace" in said
     assert "periods ended, the first 2 hours ago. Find out what keeps them." in said
     assert f"Next: kubectl dra explain pod/b -n ml --snapshot {file}" in said

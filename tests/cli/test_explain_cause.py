@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import yaml
 
 from kubectl_dra.text import page_of_cause
 from tests.cli.conftest import Ran
-from tests.cli.conftest import dra as dra
 
 DOCS = Path(__file__).parents[2] / "docs" / "causes"
 
@@ -37,7 +35,7 @@ def test_a_terminal_gets_wrapped_prose_and_whole_commands(
 
 
 def test_json_and_yaml_say_the_same(dra: Callable[..., Ran]) -> None:
-    found = json.loads(dra("explain", "--explain", "no-consumer", "-o", "json").out)
+    found = dra("explain", "--explain", "no-consumer", "-o", "json").json
     assert found["kind"] == "Cause"
     assert found["page"] == page_of_cause("no-consumer")
     assert found["confirm"][0]["command"].startswith("kubectl get pods")

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 
-import jsonschema
 import pytest
 import yaml
 
-from tests.cli.conftest import Ran
+from tests.cli.conftest import EXAMPLES, Dra, cluster_of
 from tests.cli.test_devices import CLUSTER, DRIVER, SHARE, device_class, gpu, held, node, rule, slice_of
 
-Dra = Callable[..., Ran]
-ROOT = Path(__file__).parent.parent.parent
-EXAMPLES = ROOT / "examples" / "explain"
-DEVICES, DRIVERS = (json.loads((ROOT / "schemas" / f"{name}.json").read_text()) for name in ("devices", "drivers"))
 OBJECTS = [
     *CLUSTER,
     {**node("closed"), "spec": {"unschedulable": True}},
@@ -78,12 +71,11 @@ def test_the_verdict_is_first(dra: Dra, cluster: str, target: str) -> None:
     assert ran.code == code, ran.err
     first = " ".join(ran.out.partition("\n\n")[0].split())
     assert first.startswith(("DeviceClass ", "Device ")) and said in first
-    found = json.loads(dra("explain", target, "--snapshot", cluster, "--complete", "-o", "json").out)
-    jsonschema.validate(found, DEVICES)
+    found = dra("explain", target, "--snapshot", cluster, "--complete", "-o", "json").valid("devices")
     assert (found["exitCode"], found["verdict"], found["answer"]) == (code, verdict, first)
     assert target.partition("/")[2].rpartition("/")[2] in found["subject"]["name"]
     assert ("Delete unused claim ml/idle" in found["fix"]["text"]) == (target in ("class/gpu", "device/n1/gpu-1"))
-    assert found["fix"]["text"] in " ".join(ran.out.split())
+    assert found["fix"]["text"] in ran.flat
     deletes = "$ kubectl delete resourceclaim/idle -n ml" in ran.out
     assert deletes == ("Delete unused claim ml/idle" in found["fix"]["text"])
 
@@ -120,7 +112,7 @@ def test_how_much_of_a_shared_device_can_be_had(dra: Dra, tmp_path: Path, defaul
 
 def test_no_share_is_had_where_no_node_takes_pods(dra: Dra, tmp_path: Path) -> None:
     ran = dra("explain", "class/dra.cpu", "--snapshot", cpus(tmp_path, cordoned=True))
-    assert ran.code == 1 and "no request can get a device of it now; 4 devices" in " ".join(ran.out.split())
+    assert ran.code == 1 and "no request can get a device of it now; 4 devices" in ran.flat
 
 
 DRIVER_ANSWERS = {
@@ -147,28 +139,26 @@ DRIVER_ANSWERS = {
 @pytest.mark.parametrize("example", DRIVER_ANSWERS)
 def test_a_driver_with_its_cause_first(dra: Dra, example: str) -> None:
     code, said, state = DRIVER_ANSWERS[example]
-    path = str(EXAMPLES / example / "cluster.yaml")
+    path = cluster_of(example)
     ran = dra("explain", "driver/gpu.nvidia.com", "--snapshot", path)
     first = " ".join(ran.out.partition("\n\n")[0].split())
     assert ran.code == code and first.startswith(f"Driver gpu.nvidia.com: {said}")
-    found = json.loads(dra("explain", "driver/gpu.nvidia.com", "--snapshot", path, "-o", "json").out)
-    jsonschema.validate(found, DRIVERS)
+    found = dra("explain", "driver/gpu.nvidia.com", "--snapshot", path, "-o", "json").valid("drivers")
     assert (found["answer"], found["state"]) == (first, state)
     # The list of all drivers says the same of it.
-    rows = json.loads(dra("drivers", "--snapshot", path, "-o", "json").out)["items"]
+    rows = dra("drivers", "--snapshot", path, "-o", "json").json["items"]
     assert found["items"] == [row for row in rows if row["driver"] == "gpu.nvidia.com"]
 
 
 def test_a_driver_that_is_nowhere_is_to_be_installed(dra: Dra) -> None:
     """A class that nobody asks for is no fault of the cluster, but whoever asks about the driver is told no."""
-    path = str(EXAMPLES / "driver-not-installed" / "cluster.yaml")
+    path = cluster_of("driver-not-installed")
     for asked in (("explain", "driver/gpu.amd.com"), ("drivers", "gpu.amd.com")):
         ran = dra(*asked, "--snapshot", path)
         fix = "Install driver gpu.amd.com on mi300x-1, mi300x-2, or see why it runs on no node."
-        assert ran.code == 1 and f"Fix: {fix}" in " ".join(ran.out.split())
+        assert ran.code == 1 and f"Fix: {fix}" in ran.flat
         assert "kubectl get daemonsets -A" in ran.out
-        found = json.loads(dra(*asked, "--snapshot", path, "-o", "json").out)
-        jsonschema.validate(found, DRIVERS)
+        found = dra(*asked, "--snapshot", path, "-o", "json").valid("drivers")
         (row,) = found["items"]
         assert (found["exitCode"], row["healthy"], row["fix"]["text"]) == (
             1,
@@ -179,14 +169,14 @@ def test_a_driver_that_is_nowhere_is_to_be_installed(dra: Dra) -> None:
 
 def test_drivers_says_what_explain_says(dra: Dra) -> None:
     """The incomplete pool of `devices`, and what the kubelet says in `explain`, are states of `drivers`."""
-    path = str(EXAMPLES / "pool-incomplete" / "cluster.yaml")
-    (row,) = json.loads(dra("drivers", "--snapshot", path, "-o", "json").out)["items"]
-    devices = json.loads(dra("devices", "--snapshot", path, "-o", "json").out)["items"]
+    path = cluster_of("pool-incomplete")
+    (row,) = dra("drivers", "--snapshot", path, "-o", "json").json["items"]
+    devices = dra("devices", "--snapshot", path, "-o", "json").json["items"]
     assert row["state"] == "pool-incomplete"
     assert {item["reason"] for item in devices} == {row["why"].partition(",")[0]}
-    path = str(EXAMPLES / "driver-gone-from-node" / "cluster.yaml")
-    rows = json.loads(dra("drivers", "--snapshot", path, "-o", "json").out)["items"]
-    stuck = json.loads(dra("explain", "pod/rollout-3", "-n", "ml", "--snapshot", path, "-o", "json").out)
+    path = cluster_of("driver-gone-from-node")
+    rows = dra("drivers", "--snapshot", path, "-o", "json").json["items"]
+    stuck = dra("explain", "pod/rollout-3", "-n", "ml", "--snapshot", path, "-o", "json").json
     assert stuck["causes"][0]["code"] == "driver-not-registered"
     assert [row["node"] for row in rows if row["state"] == "not-registered"] == ["h100-1"]
     assert rows[0]["waitingPod"] == {"namespace": "ml", "name": "rollout-3"}
@@ -199,10 +189,10 @@ def test_a_driver_that_is_nowhere_and_a_claim_that_waits_for_it(dra: Dra, tmp_pa
     for objects, state, claims in ((OBJECTS, "no-devices", 0), ([*OBJECTS, waits], "publishes-nothing", 1)):
         (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(objects))
         ran = dra("drivers", "absent.example.com", "--snapshot", "cluster.yaml", "--complete", "-o", "json")
-        (row,) = json.loads(ran.out)["items"]
+        (row,) = ran.json["items"]
         assert (row["state"], row["healthy"], ran.code) == (state, False, 1)
         assert row["wantedBy"] == {"classes": ["absent"], "claimCount": claims, "nodes": []}
-        jsonschema.validate(json.loads(ran.out), DRIVERS)
+        ran.valid("drivers")
 
 
 def test_held_and_tainted_are_both_shown(dra: Dra, cluster: str) -> None:
@@ -210,40 +200,39 @@ def test_held_and_tainted_are_both_shown(dra: Dra, cluster: str) -> None:
         out = dra("devices", "--pool", "n4", *flags, "--snapshot", cluster).out
         assert "held,tainted" in out and "1 held (1 tainted), 1 tainted" in out
         assert "tainted with example.com/maintenance:NoSchedule (DeviceTaintRule r4)" in " ".join(out.split())
-    found = json.loads(dra("devices", "--pool", "n4", "--snapshot", cluster, "-o", "json").out)
-    jsonschema.validate(found, DEVICES)
+    found = dra("devices", "--pool", "n4", "--snapshot", cluster, "-o", "json").valid("devices")
     assert [(item["state"], item["tainted"]) for item in found["items"]] == [("held", True), ("tainted", True)]
 
 
 def test_a_blocked_device_names_what_blocks_it(dra: Dra) -> None:
-    path = str(EXAMPLES / "amd-partitions-in-use" / "cluster.yaml")
+    path = cluster_of("amd-partitions-in-use")
     ran = dra("explain", "device/mi300x-1/gpu-0-spx-nps1", "--snapshot", path)
-    said = " ".join(ran.out.split())
+    said = ran.flat
     assert "blocked by gpu-0-cpx-nps1 of the same hardware, held by claim serving/embed-0-gpu-s9txg" in said
     assert "Next: kubectl dra explain claim/embed-0-gpu-s9txg -n serving --snapshot" in ran.out
 
 
 def test_a_class_whose_driver_is_not_whole_leads_to_the_driver(dra: Dra) -> None:
-    path = str(EXAMPLES / "gpu-part-switched-off" / "cluster.yaml")
+    path = cluster_of("gpu-part-switched-off")
     ran = dra("explain", "class/gpu.nvidia.com", "--snapshot", path)
     assert ran.code == 2 and "kubectl dra explain driver/gpu.nvidia.com --snapshot" in ran.err
     assert dra("explain", "driver/gpu.nvidia.com", "--snapshot", path).code == 1
 
 
 def test_a_device_with_the_taint_of_a_rule_leads_to_the_rules(dra: Dra) -> None:
-    path = str(EXAMPLES / "taint-rule-maintenance" / "cluster.yaml")
+    path = cluster_of("taint-rule-maintenance")
     assert "Next: kubectl dra taint --list --snapshot" in dra("explain", "device/h100-1/gpu-1", "--snapshot", path).out
 
 
 def test_a_taint_for_another_mode_is_no_fault_to_repair(dra: Dra) -> None:
-    path = str(EXAMPLES / "amd-partitions-in-use" / "cluster.yaml")
+    path = cluster_of("amd-partitions-in-use")
     for target in ("device/mi300x-2/gpu-3-spx-nps1", "class/gpu.amd.com-spx"):
         said = dra("explain", target, "--snapshot", path).out
         assert "The device is not broken" in " ".join(said.split()) and "Repair" not in said
 
 
 def test_a_device_that_an_absent_driver_would_publish_is_no_misspelled_one(dra: Dra) -> None:
-    words = ("--snapshot", str(EXAMPLES / "driver-not-installed" / "cluster.yaml"))
+    words = ("--snapshot", cluster_of("driver-not-installed"))
     ran = dra("explain", "device/mi300x-1/gpu-0", *words)
     assert ran.code == 2 and "did you mean" not in ran.err
     assert "driver gpu.amd.com publishes none for node mi300x-1" in " ".join(ran.err.split())
@@ -254,14 +243,14 @@ def test_a_device_that_an_absent_driver_would_publish_is_no_misspelled_one(dra: 
     fix = "Install driver gpu.amd.com on mi300x-1, mi300x-2, or see why it runs on no node."
     pod = str(EXAMPLES / "driver-not-installed" / "pod.yaml")
     for asked in (("driver/gpu.amd.com",), ("-f", pod)):
-        assert fix in " ".join(dra("explain", *asked, *words).out.split())
+        assert fix in dra("explain", *asked, *words).flat
 
 
 @pytest.mark.parametrize("example", sorted(path.parent.name for path in EXAMPLES.glob("*/cluster.yaml")))
 def test_what_a_fix_of_a_driver_says_to_do_has_its_command(dra: Dra, example: str) -> None:
     """What deletes or labels something, by its marked command; JSON has the same."""
-    words = ("--snapshot", str(EXAMPLES / example / "cluster.yaml"))
-    text, found = dra("drivers", *words).out, json.loads(dra("drivers", *words, "-o", "json").out)
+    words = ("--snapshot", cluster_of(example))
+    text, found = dra("drivers", *words).out, dra("drivers", *words, "-o", "json").json
     fix = " ".join(text.partition("\nFix: ")[2].partition("\n\n")[0].split())
     for verb, mark in {
         "delete pod ": "Destructive",
@@ -278,6 +267,6 @@ def test_what_a_fix_of_a_driver_says_to_do_has_its_command(dra: Dra, example: st
 def test_of_tainted_nodes_a_pod_needs_a_toleration(dra: Dra) -> None:
     """Where every node with something to be had is tainted."""
     for example, said in (("devices-on-tainted-nodes", "node taint sku=gpu:NoSchedule"), ("all-tainted", "")):
-        cluster = str(ROOT / "examples" / "explain" / example / "cluster.yaml")
-        told = " ".join(dra("explain", "class", "gpu.nvidia.com", "--snapshot", cluster).out.split())
+        cluster = cluster_of(example)
+        told = dra("explain", "class", "gpu.nvidia.com", "--snapshot", cluster).flat
         assert ("by a pod that tolerates" in told) == bool(said) and said in told

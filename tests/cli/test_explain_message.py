@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 
-import jsonschema
 import pytest
 import yaml
 
 from kubectl_dra.data.messages import known_messages
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Dra
 
-Dra = Callable[..., Ran]
-SCHEMA = jsonschema.Draft202012Validator(
-    json.loads((Path(__file__).parents[2] / "schemas" / "message.json").read_text(encoding="utf-8"))
-)
 LINE = '"MPS" is selected as the GPU sharing strategy, but the "MPSSupport" feature gate is not enabled'
 
 
@@ -33,15 +25,14 @@ def test_a_message_is_answered(dra: Dra) -> None:
 def test_what_is_not_known_is_said(dra: Dra) -> None:
     ran = dra("explain", "--message", "the dog ate it")
     assert (ran.code, ran.out.splitlines()[0]) == (3, "This message is not known here.")
-    assert json.loads(dra("explain", "--message", "the dog ate it", "-o", "json").out)["items"] == []
+    assert dra("explain", "--message", "the dog ate it", "-o", "json").json["items"] == []
 
 
 @pytest.mark.parametrize("entry", known_messages(), ids=lambda entry: entry.example[:40])
 def test_json_fits_its_schema_and_yaml_says_the_same(dra: Dra, entry: object) -> None:
     text = str(getattr(entry, "example", ""))
     ran = dra("explain", "--message", text, "-o", "json")
-    found = json.loads(ran.out)
-    SCHEMA.validate(found)
+    found = ran.valid("message")
     assert ran.code == 0 and len(found["items"]) == 1
     assert yaml.safe_load(dra("explain", "--message", text, "-o", "yaml").out) == found
 
@@ -50,7 +41,7 @@ def test_a_log_is_read_from_a_pipe(dra: Dra, monkeypatch: pytest.MonkeyPatch) ->
     log = f"I1001 starting\nE1001 {LINE}\nE1001 {LINE}\nE1001 NodePrepareResources failed for ResourceClaim a: x\n"
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(log.encode() + b"\xff\xfe\n")))
     ran = dra("explain", "--message", "-", "-o", "json")
-    (found,) = json.loads(ran.out)["items"]
+    (found,) = ran.json["items"]
     assert ran.code == 0 and found["gate"] == "MPSSupport"
 
 

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 
-from tests.cli.conftest import Ran
+from tests.cli.conftest import EXAMPLES, Dra, cluster_of
 from tests.taint.world import claim, device_class, gpu, pod, slice_of
-
-ROOT = Path(__file__).parent.parent.parent
-EXAMPLES = ROOT / "examples" / "explain"
-Dra = Callable[..., Ran]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +85,7 @@ def test_all_pods_of_a_workload_are_counted_in_a_changed_cluster(
     assert ran.code == 1, ran.out
     # A pod that waits may take what is supposed to be free.
     first = "1 of 4 pods of Job inference/j fits; 0 to 1 pods have room, depending on whether pod inference/sdxl-"
-    assert " ".join(ran.out.split()).startswith(first), ran.out
+    assert ran.flat.startswith(first), ran.out
     assert "kubectl dra fit" not in ran.out, "fit knows no --what-if"
     # All of them make a changed request.
     ran = dra(*words, "count=2")
@@ -151,14 +145,14 @@ def test_a_pod_that_is_made_again_is_not_to_be_deleted(dra: Dra, monkeypatch: py
     monkeypatch.chdir(EXAMPLES / "mixed-fleet")
     ran = dra("explain", "pod/serve-0", "-n", "ml", "--snapshot", "cluster.yaml", "--what-if", "end=ml/bert-0")
     assert ran.code == 0 and "kubectl delete" not in ran.out
-    assert "StatefulSet bert makes pod ml/bert-0 again, which wants its devices back" in " ".join(ran.out.split())
+    assert "StatefulSet bert makes pod ml/bert-0 again, which wants its devices back" in ran.flat
     assert "kubectl get statefulset/bert -n ml" in ran.out
 
 
 def test_held_devices_beside_tainted_ones_are_not_all_that_match(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES / "taint-rule-maintenance")
     ran = dra("explain", "pod/eval-3", "-n", "ml", "--snapshot", "cluster.yaml", "--what-if", "untaint=h100-1/gpu-0")
-    assert "the only device without a taint that matches request" in " ".join(ran.out.split()), ran.out
+    assert "the only device without a taint that matches request" in ran.flat, ran.out
 
 
 def test_a_capacity_needs_no_domain_where_one_is_meant(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,16 +167,16 @@ def test_what_is_free_by_a_change_may_be_in_use(dra: Dra, monkeypatch: pytest.Mo
     """A claim is not free as long as pods use it, and who makes them again wants it back."""
     monkeypatch.chdir(EXAMPLES / "every-alternative-fails")
     words = ("explain", "pod/sft-0", "-n", "ml", "--snapshot", "cluster.yaml", "--what-if", "free=eval-0-gpu-bdcwk")
-    said = " ".join(dra(*words).out.split())
+    said = dra(*words).flat
     assert "pod ml/eval-0 uses claim ml/eval-0-gpu-bdcwk and has to end before it is free" in said
-    said = " ".join(dra(*words, "--what-if", "end=eval-0").out.split())
+    said = dra(*words, "--what-if", "end=eval-0").flat
     assert "has to end before" not in said
 
 
 def test_a_pod_of_the_manifests_namespace_is_made_again(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES / "nic-gpu-pcie-root")
     ran = dra("explain", "-f", "manifest.yaml", "--snapshot", "cluster.yaml", "--what-if", "end=nccl-0")
-    assert "Job nccl makes pod ml/nccl-0 again" in " ".join(ran.out.split()) and "kubectl delete" not in ran.out
+    assert "Job nccl makes pod ml/nccl-0 again" in ran.flat and "kubectl delete" not in ran.out
 
 
 def test_only_no_constraints_can_be_supposed(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,9 +242,7 @@ def test_all_pending_claims_in_one_table(dra: Dra, tmp_path: Path) -> None:
     assert nothing.code == 0
     assert nothing.out.startswith("No claim is pending in namespace default; 4 in other namespaces.\n")
     assert nothing.out.endswith("Next: kubectl dra explain -A --snapshot cluster.yaml\n")
-    schema = json.loads((ROOT / "schemas" / "explain.json").read_text())
-    result = json.loads(dra("explain", "-A", "--snapshot", "cluster.yaml", "-o", "json").out)
-    jsonschema.Draft202012Validator(schema).validate(result)
+    result = dra("explain", "-A", "--snapshot", "cluster.yaml", "-o", "json").valid("explain")
     assert len(result["items"][0]["standsFor"]) == 4
 
 
@@ -314,7 +306,7 @@ def test_watch_ends_when_the_pod_has_ended(dra: Dra, monkeypatch: pytest.MonkeyP
 
 
 def test_kind_and_name_as_two_words(dra: Dra) -> None:
-    snapshot = ("--snapshot", str(EXAMPLES / "no-device-matches" / "cluster.yaml"))
+    snapshot = ("--snapshot", cluster_of("no-device-matches"))
     one = dra("explain", "pod/train-0", "-n", "ml", *snapshot)
     two = dra("explain", "pod", "train-0", "-n", "ml", *snapshot)
     assert (one.code, one.out) == (two.code, two.out) and one.code == 1
@@ -330,14 +322,6 @@ def saved(folder: Path, example: str, *kinds: str) -> str:
     return str(folder / "part.yaml")
 
 
-def validated(text: str) -> dict[str, Any]:
-    """JSON output that keeps to the schema."""
-    found: dict[str, Any] = json.loads(text)
-    schema = json.loads((ROOT / "schemas" / "explain.json").read_text())
-    jsonschema.Draft202012Validator(schema).validate(found)
-    return found
-
-
 def test_a_change_that_is_only_supposed_does_not_come_by_waiting(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES / "no-device-matches")
     change = 'selector=device.attributes["gpu.nvidia.com"].architecture == "Ampere"'
@@ -350,7 +334,7 @@ def test_a_change_that_is_only_supposed_does_not_come_by_waiting(dra: Dra, monke
     assert ran.out.endswith(
         "Next (in the cluster, not the snapshot): kubectl get resourceclaimtemplate/a100-80gb -n ml -o yaml\n"
     )
-    found = validated(dra(*words, change, "-o", "json").out)
+    found = dra(*words, change, "-o", "json").valid("explain")
     assert found["supposed"] == [change] and found["causes"] == []
     still = dra(*words, "count=2")
     assert still.code == 1 and "cannot be scheduled with this change: " in still.out
@@ -390,9 +374,9 @@ def test_untaint_spares_a_device_of_a_rule_for_its_pool(dra: Dra, tmp_path: Path
         raw["status"] = {}
     (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(items))
     words = ["explain", "pod/eval-3", "-n", "ml", "--snapshot", str(tmp_path / "cluster.yaml"), "-o", "json"]
-    tainted = validated(dra(*words).out)
+    tainted = dra(*words).valid("explain")
     assert tainted["verdict"] == "cannot-be-scheduled"
-    free = validated(dra(*words, "--what-if", "untaint=h100-1/gpu-2").out)
+    free = dra(*words, "--what-if", "untaint=h100-1/gpu-2").valid("explain")
     assert free["verdict"] == "can-be-scheduled"
     (placed,) = free["placements"][0]["devices"]
     assert (placed["driver"], placed["pool"], placed["device"]) == ("gpu.nvidia.com", "h100-1", "gpu-2")
@@ -410,7 +394,7 @@ def test_all_says_what_it_could_not_see(dra: Dra, tmp_path: Path, kinds: list[st
     part = saved(tmp_path, "no-device-matches", *kinds)
     ran = dra("explain", "-A", "--snapshot", part)
     assert ran.code == code and expected in ran.out
-    found = validated(dra("explain", "-A", "--snapshot", part, "-o", "json").out)
+    found = dra("explain", "-A", "--snapshot", part, "-o", "json").valid("explain")
     assert found["exitCode"] == code and any("there is no Pod in what was read" in note for note in found["notes"])
     assert "there is no Pod in what was read" in dra("explain", "-A", "--snapshot", part, "-o", "html").out
 
@@ -428,7 +412,7 @@ def test_all_lists_pods_that_wait_for_extended_resources(dra: Dra, monkeypatch: 
 def test_fewer_of_an_extended_resource_is_said_of_its_limit(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES / "extended-resource")
     ran = dra("explain", "pod/render-2", "-n", "media", "--snapshot", "cluster.yaml")
-    flat = " ".join(ran.out.split())
+    flat = ran.flat
     assert "Lower the limit of nvidia.com/gpu in container main to 1" in flat and "count" not in flat
 
 
@@ -444,7 +428,7 @@ def test_the_next_command_of_all_keeps_its_flags(dra: Dra, monkeypatch: pytest.M
 def test_an_allocated_claim_fits_only_where_it_can_be_used(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES / "no-device-matches")
     words = ["explain", "claim/bert-eval-0-gpu-gsmgs", "-n", "ml", "--snapshot", "cluster.yaml", "-o", "json"]
-    found = validated(dra(*words).out)
+    found = dra(*words).valid("explain")
     assert found["verdict"] == "allocated"
     assert {group["outcome"]: group["nodes"] for group in found["nodeGroups"]}["allocated"] == ["gpu-1"]
 
@@ -482,7 +466,7 @@ def test_labels_of_nodes_that_may_not_be_read_refuse_nobody(dra: Dra, tmp_path: 
     alone = dra("explain", "pod/p", "-n", "team", "--snapshot", str(path))
     assert alone.code == 3 and alone.out.startswith("Pod team/p: undetermined"), alone.out
     table = dra("explain", "-A", "--snapshot", str(path))
-    row = " ".join(table.out.split())
+    row = table.flat
     assert table.code == 3 and "undetermined no-eligible-node no Nodes could be read" in row
 
 
@@ -497,7 +481,7 @@ def test_what_is_counted_as_stuck_is_called_stuck(dra: Dra, monkeypatch: pytest.
 
 def test_a_fix_names_the_path_in_the_manifest(dra: Dra, tmp_path: Path) -> None:
     """Who edits a CronJob looks for the field where its pods' template has it."""
-    cluster = str(EXAMPLES / "devices-on-tainted-nodes" / "cluster.yaml")
+    cluster = cluster_of("devices-on-tainted-nodes")
     claims = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
     spec = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}], "resourceClaims": claims}
     made = {"spec": {"template": {"spec": spec}}}
@@ -510,6 +494,4 @@ def test_a_fix_names_the_path_in_the_manifest(dra: Dra, tmp_path: Path) -> None:
     ]  # fmt: skip
     (tmp_path / "job.yaml").write_text(yaml.safe_dump_all(objects))
     ran = dra("explain", "-f", "job.yaml", "--snapshot", cluster)
-    assert "spec.jobTemplate.spec.template.spec.tolerations of CronJob serving/nightly: [{key: sku" in " ".join(
-        ran.out.split()
-    )
+    assert "spec.jobTemplate.spec.template.spec.tolerations of CronJob serving/nightly: [{key: sku" in ran.flat

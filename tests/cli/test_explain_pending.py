@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,7 @@ import pytest
 import yaml
 
 from kubectl_dra.report.blocks_text import LINES
-from tests.cli.conftest import Ran
-
-EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "explain"
-Dra = Callable[..., Ran]
+from tests.cli.conftest import EXAMPLES, Dra, cluster_of
 
 
 def objects(example: str) -> list[dict[str, Any]]:
@@ -43,10 +39,10 @@ def many(tmp_path: Path) -> str:
 
 
 def test_what_is_pending_is_listed(dra: Dra) -> None:
-    ran = dra("explain", "--snapshot", str(EXAMPLES / "mixed-fleet" / "cluster.yaml"))
+    ran = dra("explain", "--snapshot", cluster_of("mixed-fleet"))
     assert ran.code == 1 and "pod/serve-0" in ran.out
     assert "Next: kubectl dra explain pod/serve-0 -n ml --snapshot" in ran.out
-    assert ran.out == dra("explain", "-A", "--snapshot", str(EXAMPLES / "mixed-fleet" / "cluster.yaml")).out
+    assert ran.out == dra("explain", "-A", "--snapshot", cluster_of("mixed-fleet")).out
 
 
 def test_nothing_is_pending(dra: Dra, tmp_path: Path) -> None:
@@ -139,5 +135,5 @@ def test_a_name_that_a_pod_and_a_claim_have(dra: Dra, tmp_path: Path) -> None:
     ],
 )
 def test_a_name_that_nothing_has(dra: Dra, words: list[str], said: str) -> None:
-    ran = dra("explain", *words, "--snapshot", str(EXAMPLES / "gaudi-too-few" / "cluster.yaml"))
+    ran = dra("explain", *words, "--snapshot", cluster_of("gaudi-too-few"))
     assert ran.code == 2 and said in ran.err

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,12 @@ from kubectl_dra.cli.explain.target import find, targets_of
 from kubectl_dra.cli.kind_words import kind_of
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.files import read_snapshot
-from tests.cli.conftest import Ran
+from tests.cli.conftest import EXAMPLES, Dra, cluster_of
 
-EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "explain"
-Dra = Callable[..., Ran]
 JSON = dict[str, Any]
 
-ALL_HELD = str(EXAMPLES / "all-held" / "cluster.yaml")
-TRAIN = str(EXAMPLES / "no-device-matches" / "cluster.yaml")
+ALL_HELD = cluster_of("all-held")
+TRAIN = cluster_of("no-device-matches")
 
 
 @pytest.mark.parametrize(
@@ -156,7 +153,7 @@ def test_a_template_is_explained_by_the_claim_that_it_makes(dra: Dra) -> None:
 
 
 def test_an_allocated_claim_is_explained_by_the_pod_that_does_not_run_with_it(dra: Dra) -> None:
-    gone = str(EXAMPLES / "driver-gone-from-node" / "cluster.yaml")
+    gone = cluster_of("driver-gone-from-node")
     ran = dra("explain", "claim/rollout-3-gpu-bv9jq", "-n", "ml", "--snapshot", gone)
     assert ran.code == 1 and ran.out.startswith("Pod ml/rollout-3 has its devices but does not start")
     assert "claim rollout-3-gpu-bv9jq is allocated; this is about pod/rollout-3" in " ".join(ran.err.split())
@@ -164,7 +161,7 @@ def test_an_allocated_claim_is_explained_by_the_pod_that_does_not_run_with_it(dr
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in EXAMPLES.glob("*/cluster.yaml")))
 def test_no_claim_is_well_while_its_pod_does_not_start(dra: Dra, name: str) -> None:
-    path = str(EXAMPLES / name / "cluster.yaml")
+    path = cluster_of(name)
     snapshot = read_snapshot([path])
     for claim in snapshot.claims.values():
         if claim.allocation is not None and any(pod.node_name for pod in waiting_for(claim, snapshot)):
@@ -181,16 +178,16 @@ def test_no_claim_is_well_while_its_pod_does_not_start(dra: Dra, name: str) -> N
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in EXAMPLES.glob("*/cluster.yaml")))
 def test_pages_of_classes_and_devices_say_what_to_do(dra: Dra, name: str) -> None:
     """Each no has a fix or a next command; and a device that one claim holds is as well as that claim."""
-    given = ("--snapshot", str(EXAMPLES / name / "cluster.yaml"), "-o", "json")
+    given = ("--snapshot", cluster_of(name), "-o", "json")
     asked: dict[str, JSON] = {f"class/{device_class}": {} for device_class in read_snapshot([given[1]]).classes}
     known = set()
-    for each in json.loads(dra("devices", *given).out)["items"]:
+    for each in dra("devices", *given).json["items"]:
         if "node" in each and (like := f"{each['state']} {each.get('reason')} {each.get('heldBy')}") not in known:
             known.add(like)
             asked[f"device/{each['node']}/{each['device']}"] = each
     for target, device in asked.items():
         ran = dra("explain", target, *given)
-        report = json.loads(ran.out)
+        report = ran.json
         assert ran.code != 1 or "subject" not in report or report["fix"]["text"] or "next" in report, target
         holders = device.get("heldBy", ()) if device.get("state") == "held" else ()
         for claim in holders if len(holders) == 1 and "subject" in report else ():
@@ -202,7 +199,7 @@ def test_several_at_once(dra: Dra) -> None:
     names = ("pod/sdxl-66d9f7b8c-h7m6r", "claim/scratch-gpu")
     ran = dra("explain", *names, "--snapshot", ALL_HELD, "-o", "json")
     assert ran.code == 1
-    assert [item["subject"]["name"] for item in json.loads(ran.out)["items"]] == ["sdxl-66d9f7b8c-h7m6r", "scratch-gpu"]
+    assert [item["subject"]["name"] for item in ran.json["items"]] == ["sdxl-66d9f7b8c-h7m6r", "scratch-gpu"]
 
 
 def test_each_of_several_has_commands_of_its_own(dra: Dra) -> None:
@@ -226,7 +223,7 @@ def test_what_other_commands_list(dra: Dra, target: str, command: tuple[str, ...
     """The same objects with the same data; explain has an answer besides, and its exit code."""
     given = ("--snapshot", ALL_HELD, "-o", "json")
     asked, listed = (dra(*words, *given) for words in (("explain", target), command))
-    own, other = json.loads(asked.out), json.loads(listed.out)
+    own, other = asked.json, listed.json
     assert own["items"] == other["items"] != [] and asked.err == listed.err
     assert own.keys() - other.keys() >= {"subject", "answer"} and not other.keys() - own.keys()
     assert own["exitCode"] == asked.code

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,10 @@ import pytest
 
 from kubectl_dra.data.clouds import autoscalers
 from kubectl_dra.data.messages import AUTOSCALERS
-from tests.cli.conftest import Ran
+from tests.cli.conftest import EXAMPLES, Dra, Ran, cluster_of
 from tests.fit.worlds import CLASS, claim, node, running, write_cluster
 
 JSON = dict[str, Any]
-Dra = Callable[..., Ran]
 
 
 def pending(request: JSON | None = None, **spec: Any) -> list[JSON]:
@@ -44,7 +42,7 @@ def asked(dra: Dra, folder: Path, cluster: list[JSON], *flags: str, release: str
         *("explain", "pod/train", "--snapshot", str(folder / "cluster.json"), "--kubernetes-version", release),
         *(*flags, "-o", "json"),
     )
-    found = json.loads(ran.out)
+    found = ran.json
     assert isinstance(found, dict)
     return found
 
@@ -157,7 +155,7 @@ def test_taints_of_devices_that_are_left_out_are_a_note_of_their_own(dra: Dra, t
     """In brief text as well; not where the claim tolerates them."""
     asked(dra, tmp_path, tainted(node("gpu-0", 1)), "--with-node", words)
     ran = dra("explain", "pod/train", "--snapshot", str(tmp_path / "cluster.json"), "--with-node", words)
-    assert ran.code == 0 and f"Note: {LEFT_OUT}" in " ".join(ran.out.split())
+    assert ran.code == 0 and f"Note: {LEFT_OUT}" in ran.flat
     tolerating = {"tolerations": [{"key": "example.com/conflict", "operator": "Exists"}]}
     found = asked(dra, tmp_path, tainted(node("gpu-0", 1), tolerating), "--with-node", words)
     assert LEFT_OUT not in notes(found)
@@ -271,12 +269,9 @@ def test_why_a_new_node_does_not_help_stays_a_note_where_the_pod_fits(dra: Dra, 
     assert "on gpu-0-more" not in found["answer"] and "elsewhere" not in found["answer"]
 
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "explain"
-
-
 def of_example(dra: Dra, example: str, *words: str) -> Ran:
     """What is said of the pod of an example, with these words more."""
-    snapshot = str(EXAMPLES / example / "cluster.yaml")
+    snapshot = cluster_of(example)
     return dra("explain", *words, "--snapshot", snapshot)
 
 
@@ -299,7 +294,7 @@ def test_a_node_in_words_has_the_taints_of_all_such_nodes(dra: Dra) -> None:
     words = ("pod/mistral-0", "-n", "serving", "--with-node")
     ran = of_example(dra, "devices-on-tainted-nodes", *words, "nvidia.com/gpu=1", "--full")
     assert ran.code == 1
-    said = " ".join(ran.out.split())
+    said = ran.flat
     assert "with this change: new-node would not take the pod: untolerated node taint sku=gpu:NoSchedule" in said
     assert "taint sku=gpu:NoSchedule as all nodes with such devices here" in said
 
@@ -326,7 +321,7 @@ def test_what_a_node_in_words_rests_on_is_said_first(dra: Dra, tmp_path: Path) -
 def test_a_driver_that_is_nowhere_is_a_condition(dra: Dra, tmp_path: Path) -> None:
     pod = str(EXAMPLES / "driver-not-installed" / "pod.yaml")
     ran = of_example(dra, "driver-not-installed", "-f", pod, "--with-node", "8xMI300X")
-    assert ran.code == 0 and "if driver gpu.amd.com is installed, which nothing here shows" in " ".join(ran.out.split())
+    assert ran.code == 0 and "if driver gpu.amd.com is installed, which nothing here shows" in ran.flat
     ran = of_example(dra, "driver-not-installed", "-f", pod, "--with-node", "mi300x-1")
     assert ran.code == 1 and "mi300x-1-more" not in ran.out.partition("Note")[0]
 
@@ -443,7 +438,7 @@ def test_tpus_have_their_label(dra: Dra) -> None:
 )
 def test_why_a_new_node_does_not_help_is_said_before_the_autoscaler(dra: Dra, words: str, told: str) -> None:
     ran = of_example(dra, "scale-from-zero", "pod/pretrain-0", "-n", "ml", "--with-node", words)
-    assert ran.code == 1 and told in " ".join(ran.out.split())
+    assert ran.code == 1 and told in ran.flat
 
 
 def test_what_an_autoscaler_makes_of_it_stands_on_the_full_page(dra: Dra) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kubectl_dra.cli.live import seconds
 from kubectl_dra.errors import UsageError
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Dra
 from tests.cli.test_bad_input import CLASS, NODE, SLICE, claim, snapshot
 from tools.fuzz.arguments import HOSTILE, places
 
-Dra = Callable[..., Ran]
 LONG = "9" * 5000
 ODD_DIGITS = ("²", "1²", LONG, "٣")
 

@@ -197,7 +197,7 @@ def test_what_lint_and_migrate_say_to_run(
             ran = dra(*words, "--", name)
             assert ran.code in (0, 1) and "defect" not in ran.err
             if words == ("lint", "-o", "json"):
-                found = json.loads(ran.out)["findings"]
+                found = ran.json["findings"]
                 titles = [
                     finding["fix"]["text"] for finding in found if "kubectl dra migrate" in finding["fix"]["text"]
                 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,9 +13,8 @@ import pytest
 from kubectl_dra.cli.jsonpath import taken_out
 from kubectl_dra.errors import UsageError
 from kubectl_dra.report.jsonpath import filled, template
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Dra
 
-Dra = Callable[..., Ran]
 KUBECTL: Final = shutil.which("kubectl")
 FLEET: Final = ("--snapshot", str(Path(__file__).parents[2] / "examples" / "explain" / "mixed-fleet" / "cluster.yaml"))
 CONFIG: Final[dict[str, Any]] = {

@@ -6,17 +6,14 @@ import io
 import json
 import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tests.cli.conftest import Ran
-from tests.cli.conftest import dra as dra
+from tests.cli.conftest import Dra, Ran
 from tests.lint.support import CLAIM
 
-Dra = Callable[..., Ran]
 FLAT = CLAIM.replace("      exactly:\n        device", "      device")
 ONLY = ("--select", "DRA1,DRA9")
 
@@ -92,7 +89,7 @@ def test_formats_are_alone_on_standard_output(dra: Dra, output: str) -> None:
     ran = dra("lint", ".", "-o", output, *ONLY)
     assert ran.code == 1 and "template" in ran.err
     if output in ("json", "sarif"):
-        json.loads(ran.out)
+        assert ran.json is not None
 
 
 def test_fix_writes_only_what_changes(dra: Dra) -> None:
@@ -124,7 +121,7 @@ def test_configuration(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("sub/a.yaml").write_text(FLAT)
     Path(".kubectl-dra.yaml").write_text("kubernetesVersion: 1.34\nlint:\n  perFileIgnores: {'sub/*': [DRA1]}\n")
     ran = dra("lint", "sub", *ONLY, "-o", "json")
-    assert ran.code == 0 and json.loads(ran.out)["assumed"]["kubernetesVersion"] == "1.34"
+    assert ran.code == 0 and ran.json["assumed"]["kubernetesVersion"] == "1.34"
     assert dra("lint", "sub", *ONLY, "--no-config").code == 1
     Path("sub/.kubectl-dra.yaml").write_text("lint: {exclude: ['*.yaml']}\n")
     monkeypatch.chdir("sub")
@@ -201,7 +198,7 @@ def test_verify_says_how_far_both_engines_agree(dra: Dra) -> None:
 def test_one_broken_document_hides_neither_the_others_nor_itself(dra: Dra) -> None:
     Path("a.yaml").write_text(f"{FLAT}---\na: [\n---\n{FLAT}")
     ran = dra("lint", "a.yaml", *ONLY, "-o", "json")
-    found = json.loads(ran.out)["findings"]
+    found = ran.json["findings"]
     assert ran.code == 1 and sorted(one["code"] for one in found) == ["DRA101", "DRA101", "DRA901"]
     before = Path("a.yaml").read_text()
     ran = dra("lint", "--fix", "a.yaml", *ONLY)
@@ -300,7 +297,7 @@ def test_what_no_rule_is_about_is_named(dra: Dra) -> None:
         0,
         "nothing checked in 1 file, for Kubernetes 1.37.\nNot checked, because no rule is about them: Service (2).\n",
     )
-    assert json.loads(dra("lint", "a.yaml", "-o", "json").out)["summary"]["notChecked"] == {"Service": 2}
+    assert dra("lint", "a.yaml", "-o", "json").json["summary"]["notChecked"] == {"Service": 2}
 
 
 def test_a_claim_without_api_version_is_no_empty_file(dra: Dra) -> None:
@@ -326,7 +323,7 @@ def test_a_command_to_paste_has_a_line_of_its_own_and_is_said_once(dra: Dra) -> 
     Path("a.yaml").write_text(f"{pod.replace('NAME', 'a')}---\n{pod.replace('NAME', 'b')}")
     lines = [line.strip() for line in dra("lint", "a.yaml").out.splitlines()]
     assert lines.count("kubectl dra migrate a.yaml") == 1 and "fix: the same as in line 9" in lines
-    found = json.loads(dra("lint", "a.yaml", "-o", "json").out)["findings"]
+    found = dra("lint", "a.yaml", "-o", "json").json["findings"]
     assert {finding["fix"]["command"] for finding in found} == {"kubectl dra migrate a.yaml"}
 
 
@@ -337,7 +334,7 @@ def test_standard_input_has_no_command_that_would_wait_for_it(dra: Dra, monkeypa
     )
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(pod.encode())))
     ran = dra("lint", "-")
-    assert "pipe the same input into kubectl dra migrate -." in " ".join(ran.out.split())
+    assert "pipe the same input into kubectl dra migrate -." in ran.flat
     assert not any(line.strip().startswith("kubectl dra") for line in ran.out.splitlines())
 
 
@@ -348,7 +345,7 @@ def test_a_class_that_no_file_has_is_named(dra: Dra) -> None:
     )
     Path("a.yaml").write_text(template.replace("CLASS", "gpu-high-memory"))
     said = "Used, but not among the files, so not checked: DeviceClass gpu-high-memory."
-    assert said in " ".join(dra("lint", "a.yaml").out.split())
+    assert said in dra("lint", "a.yaml").flat
     Path("a.yaml").write_text(template.replace("CLASS", "gpu.nvidia.com"))
     assert "Used, but not" not in dra("lint", "a.yaml").out
 
@@ -361,8 +358,8 @@ def test_what_the_server_checks_only_of_what_it_can_decode_is_announced(dra: Dra
     )
     Path("a.yaml").write_text(slice_)
     said = "The rest of ResourceSlice a is checked once the API server can decode it (DRA101, DRA102)."
-    assert said in " ".join(dra("lint", "a.yaml").out.split())
-    assert json.loads(dra("lint", "a.yaml", "-o", "json").out)["summary"]["checkedPartly"] == ["ResourceSlice a"]
+    assert said in dra("lint", "a.yaml").flat
+    assert dra("lint", "a.yaml", "-o", "json").json["summary"]["checkedPartly"] == ["ResourceSlice a"]
     dra("lint", "--fix", "a.yaml")
     after = dra("lint", "a.yaml")
     assert after.code == 1 and "More of" not in after.out
@@ -376,7 +373,7 @@ def test_a_claim_that_no_file_has_is_named(dra: Dra) -> None:
     )
     Path("a.yaml").write_text(pod)
     said = "Used, but not among the files, so not checked: ResourceClaimTemplate ml/one-gpu."
-    assert said in " ".join(dra("lint", "a.yaml").out.split())
+    assert said in dra("lint", "a.yaml").flat
     template = (
         "---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: one-gpu, namespace: ml}\n"
         "spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com}}]}}}\n"
@@ -416,11 +413,10 @@ def test_a_fix_that_cannot_be_made_is_not_promised(dra: Dra, text: str) -> None:
     ran = dra("lint", "a.yaml", *ONLY)
     assert "deviceClasName" in ran.out and "--fix" not in ran.out
     assert "(by hand: an" in ran.out
-    found = json.loads(dra("lint", "a.yaml", *ONLY, "-o", "json").out)["findings"]
+    found = dra("lint", "a.yaml", *ONLY, "-o", "json").json["findings"]
     assert "safe" not in {finding["fix"]["safety"] for finding in found if "fix" in finding}
     assert not any(
-        "fixes" in result
-        for result in json.loads(dra("lint", "a.yaml", *ONLY, "-o", "sarif").out)["runs"][0]["results"]
+        "fixes" in result for result in dra("lint", "a.yaml", *ONLY, "-o", "sarif").json["runs"][0]["results"]
     )
     fixed = dra("lint", "--fix", "a.yaml", *ONLY)
     assert "not fixed: a.yaml:" in fixed.err and Path("a.yaml").read_text() == text

@@ -5,17 +5,14 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tests.cli.conftest import Ran
-from tests.cli.conftest import dra as dra
+from tests.cli.conftest import Dra, Ran
 from tests.lint.support import CLAIM
 
-Dra = Callable[..., Ran]
 FLAT = CLAIM.replace("      exactly:\n        device", "      device")
 
 
@@ -32,18 +29,18 @@ def test_what_the_server_says_of_a_field_is_told_with_the_field(dra: Dra) -> Non
     told = "spec.devices.requests[0].exactly.deviceClassName: must be set"
     assert f"error DRA103 {told}" in dra("lint", "-o", "concise", "a.yaml").out
     assert f": {told}" in dra("lint", "-o", "github", "a.yaml").out
-    (first, *_) = json.loads(dra("lint", "-o", "sarif", "a.yaml").out)["runs"][0]["results"]
+    (first, *_) = dra("lint", "-o", "sarif", "a.yaml").json["runs"][0]["results"]
     assert first["message"]["text"].startswith(told)
 
 
 def test_programs_get_a_report_of_nothing_too(dra: Dra) -> None:
     Path("a.yaml").write_text("a: b\n")
     ran = dra("lint", "-o", "json", "a.yaml")
-    read = json.loads(ran.out)
+    read = ran.json
     assert (ran.code, read["exitCode"], read["findings"], read["summary"]["objects"]) == (2, 2, [], 0)
     assert "a.yaml: no Kubernetes object to check (1 file read)" in read["notes"]
     assert ran.err == "error: a.yaml: no Kubernetes object to check (1 file read)\n"
-    assert json.loads(dra("lint", "-o", "sarif", "a.yaml").out)["runs"][0]["results"] == []
+    assert dra("lint", "-o", "sarif", "a.yaml").json["runs"][0]["results"] == []
 
 
 def test_what_is_on_the_screen_is_not_counted_again(dra: Dra) -> None:
@@ -69,7 +66,7 @@ def test_what_a_kustomization_builds_is_to_be_checked_too(dra: Dra) -> None:
     Path("my overlay/kustomization.yaml").write_text("resources: [../base]\nnamePrefix: prod-\n")
     said = "my overlay/kustomization.yaml: check what it builds as well: kubectl dra lint -k 'my overlay'"
     assert dra("lint", ".").err == f"note: {said}\n"
-    assert json.loads(dra("lint", "-o", "json", ".").out)["notes"] == [said]
+    assert dra("lint", "-o", "json", ".").json["notes"] == [said]
     Path("base/b").mkdir()
     Path("base/b/kustomization.yaml").write_text("resources: [other.yaml]\n")
     assert (
@@ -120,7 +117,7 @@ def test_an_object_of_the_cluster_has_no_namespace_in_its_name(dra: Dra) -> None
         "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: big, namespace: ml}\nspec: {nope: 1}\n"
     )
     Path("a.yaml").write_text(class_)
-    (finding, *_) = json.loads(dra("lint", "a.yaml", "-o", "json").out)["findings"]
+    (finding, *_) = dra("lint", "a.yaml", "-o", "json").json["findings"]
     assert "ml/big" not in json.dumps(finding)
 
 
@@ -129,7 +126,7 @@ def test_a_reason_has_no_marks_of_markdown(dra: Dra) -> None:
         "apiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: broken}\n"
         "spec:\n  taint: {key: example.com/broken, effect: NoExecute}\n"
     )
-    told = " ".join(dra("lint", "a.yaml").out.split())
+    told = dra("lint", "a.yaml").flat
     assert "kubernetes/kubernetes#141998 (https://github.com" in told and "](" not in told
 
 
@@ -138,7 +135,7 @@ def test_the_gate_that_drops_alternatives_is_told_with_what_is_missing(dra: Dra)
     text = CLAIM.replace("      exactly:\n        deviceClassName: gpu.example.com\n", alternatives)
     for version, instead in (("v1beta1", "deviceClassName"), ("v1beta2", "exactly")):
         Path("a.yaml").write_text(text.replace("/v1\n", f"/{version}\n"))
-        found = json.loads(dra("lint", "a.yaml", "--kubernetes-version", "1.33", "-o", "json").out)["findings"]
+        found = dra("lint", "a.yaml", "--kubernetes-version", "1.33", "-o", "json").json["findings"]
         (missing,) = (finding for finding in found if finding["code"] == "DRA103")
         assert "the gate DRAPrioritizedList is off" in missing["message"]
         assert missing["fix"]["text"] == f"Turn the gate DRAPrioritizedList on, or write {instead} in its place."
@@ -184,6 +181,6 @@ def test_a_selector_that_matches_no_device_has_a_command_to_see_why(dra: Dra) ->
     selector = '        selectors: [{cel: {expression: \'device.attributes["d.example.com"].model == "y"\'}}]\n'
     Path("a b.yaml").write_text(CLAIM + selector)
     ran = dra("lint", "a b.yaml", "--snapshot", "s.yaml", "-o", "json")
-    found = json.loads(ran.out)["findings"]
+    found = ran.json["findings"]
     (nothing,) = (finding for finding in found if finding["code"] == "DRA221")
     assert nothing["fix"]["command"] == "kubectl dra explain -f 'a b.yaml' --snapshot s.yaml"

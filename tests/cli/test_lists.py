@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +9,9 @@ from typing import Any, Final
 
 import pytest
 
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Dra
 from tools.command_runs import FORMATS
 
-Dra = Callable[..., Ran]
 EXAMPLES: Final = Path(__file__).parents[2] / "examples"
 SAMPLES: Final = EXAMPLES.parent / "docs" / "samples"
 FLEET: Final = ("--snapshot", str(EXAMPLES / "explain" / "mixed-fleet" / "cluster.yaml"))
@@ -108,7 +106,7 @@ def test_each_report_has_the_exit_code_of_its_command(run: tuple[str | int, ...]
     """A pipe swallows it."""
     words, code = [str(word) for word in run[:-1]], run[-1]
     ran = dra(*words, "-o", "json")
-    report = json.loads(ran.out)
+    report = ran.json
     assert (ran.code, report["exitCode"]) == (code, code)
     assert [*report][:3] == ["schemaVersion", "kind", "exitCode"]
 
@@ -146,7 +144,7 @@ def test_kubectl_s_flags_work_or_are_refused_with_the_reason(
 
 @pytest.mark.parametrize("sort", ["devices", "age", "state", "name", ".metadata.name", "{.metadata.creationTimestamp}"])
 def test_claims_are_sorted(sort: str, dra: Dra) -> None:
-    items = json.loads(dra("claims", *FLEET, "--sort-by", sort, "-o", "json").out)["items"]
+    items = dra("claims", *FLEET, "--sort-by", sort, "-o", "json").json["items"]
     key: dict[str, Callable[[dict[str, Any]], Any]] = {
         "devices": lambda item: -len(item["devices"]),
         "state": lambda item: item["state"] != "pending",
@@ -159,11 +157,11 @@ def test_claims_are_sorted(sort: str, dra: Dra) -> None:
 
 
 def test_top_of_a_namespace(dra: Dra) -> None:
-    whole = json.loads(dra("top", "owners", *FLEET, "-o", "json").out)["items"]
+    whole = dra("top", "owners", *FLEET, "-o", "json").json["items"]
     for space in ("ml", "default"):
         ran = dra("top", "owners", *FLEET, "-n", space, "-o", "json")
         own = [item for item in whole if item["namespace"] == space]
-        assert json.loads(ran.out)["items"] == own and ran.code == (0 if own else 1)
+        assert ran.json["items"] == own and ran.code == (0 if own else 1)
     assert "to count in namespace default." in dra("top", "claims", *FLEET, "-n", "default").out
     assert "top owners -n ml" in dra("top", *FLEET, "-n", "ml").err
 
@@ -184,7 +182,7 @@ def test_what_is_pending_as_names_and_rows(dra: Dra) -> None:
 
 
 def test_rows_of_taints(dra: Dra) -> None:
-    taints = json.loads(dra("taint", "--list", *FLEET, "-o", "json").out)["items"]
+    taints = dra("taint", "--list", *FLEET, "-o", "json").json["items"]
     rows = dra("taint", "--list", *FLEET, "--no-headers", "-A").out
     assert rows and len(rows.splitlines()) == len(taints)
     assert dra("taint", "h100-1/gpu-0", "k:None", "--no-headers").code == 2

@@ -8,12 +8,10 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import jsonschema
 import pytest
 
 from kubectl_dra.cli.migrate import MigrateFlags
@@ -23,13 +21,8 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import MigrationJob, migrate
 from kubectl_dra.migrate.reverse.run import reverse
-from tests.cli.conftest import Ran
-from tests.cli.conftest import dra as dra
+from tests.cli.conftest import Dra, Ran
 from tests.migrate import cluster
-
-Dra = Callable[..., Ran]
-ROOT = Path(__file__).parent.parent.parent
-SCHEMA = json.loads((ROOT / "schemas" / "migrate.json").read_text())
 
 OLD = """\
 apiVersion: resource.k8s.io/v1beta1
@@ -88,7 +81,7 @@ def test_the_answer_and_what_the_cluster_needs_come_first(dra: Dra) -> None:
     assert "Migrated in part only. Refused, and left as it is: Pod train (intel.com/sriov_1)." in first
     assert needs and "DRA driver gpu.nvidia.com with DeviceClass gpu.nvidia.com; no device plugin may" in part
     shown = dra("migrate", "a.yaml", "-o", "json")
-    assert json.loads(shown.out)["moved"] == [
+    assert shown.json["moved"] == [
         {"resource": "nvidia.com/gpu", "deviceClassName": "gpu.nvidia.com", "driver": "gpu.nvidia.com"}
     ]
     diff = dra("migrate", "a.yaml", "--diff").err
@@ -137,7 +130,7 @@ def test_what_is_the_same_is_said_once(dra: Dra) -> None:
 
 def test_selectors_that_no_label_asked_for_are_explained(dra: Dra) -> None:
     Path("a.yaml").write_text(POD.replace("nvidia.com/gpu", "amd.com/gpu"))
-    shown = " ".join(dra("migrate", "a.yaml").out.split())
+    shown = dra("migrate", "a.yaml").flat
     assert 'class gpu.amd.com has other devices than amd.com/gpu, too, so the claim selects type == "amdgpu"' in shown
 
 
@@ -184,8 +177,7 @@ def test_json_is_that_of_the_schema(dra: Dra) -> None:
     Path("b.yaml").write_text(REFUSED)
     ran = dra("migrate", "-o", "json", ".")
     assert ran.code == 1
-    report = json.loads(ran.out)
-    jsonschema.validate(report, SCHEMA)
+    report = ran.valid("migrate")
     assert report["summary"]["filesChanged"] == 1 and report["summary"]["newObjects"] == 1
     assert {item["sort"] for file in report["files"] for item in file["items"]} >= {"change", "object", "refusal"}
 
@@ -194,9 +186,8 @@ def test_json_says_where_pods_would_land_if_a_cluster_is_given(dra: Dra) -> None
     Path("a.yaml").write_text(POD)
     objects = [cluster.device_class(), cluster.node("old", 2), cluster.node("new"), cluster.slice_of("new", 2)]
     Path("cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    assert "equivalence" not in json.loads(dra("migrate", "-o", "json", "a.yaml").out)
-    report = json.loads(dra("migrate", "-o", "json", "--snapshot", "cluster.json", "a.yaml").out)
-    jsonschema.validate(report, SCHEMA)
+    assert "equivalence" not in dra("migrate", "-o", "json", "a.yaml").json
+    report = dra("migrate", "-o", "json", "--snapshot", "cluster.json", "a.yaml").valid("migrate")
     (workload,) = report["equivalence"]
     assert (workload["before"], workload["after"]) == (["old"], ["new"])
 
@@ -230,10 +221,9 @@ def test_what_the_cluster_has_of_what_it_needs(
     Path("a.yaml").write_text(POD)
     Path("cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     words = ["migrate", "a.yaml", "--snapshot", "cluster.json", *(["--complete"] if complete else [])]
-    told = " ".join(dra(*words).out.split())
+    told = dra(*words).flat
     assert f"The cluster {said}" in told
-    report = json.loads(dra(*words, "-o", "json").out)
-    jsonschema.validate(report, SCHEMA)
+    report = dra(*words, "-o", "json").valid("migrate")
     (moved,) = report["moved"]
     assert (moved.get("deviceClassExists"), moved.get("driverPublishes")) == seen
     assert "The cluster has" not in dra("migrate", "a.yaml").out
@@ -254,9 +244,9 @@ def test_a_class_among_the_files_is_no_lack(dra: Dra) -> None:
     objects = [cluster.node("n"), cluster.slice_of("n", 2)]
     Path("cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     for words in ((), ("--snapshot", "cluster.json", "--complete")):
-        told = " ".join(dra("migrate", "mine", *words).out.split())
+        told = dra("migrate", "mine", *words).flat
         assert "needs DRA driver gpu.nvidia.com; no device plugin" in told and "lacks" not in told
-    report = json.loads(dra("migrate", "mine", *words, "-o", "json").out)
+    report = dra("migrate", "mine", *words, "-o", "json").json
     assert "deviceClassExists" not in report["moved"][0] and report["equivalence"][0]["after"] == ["n"]
     planned = dra("migrate", "plan", "mine", "--output-dir", "out")
     assert planned.code == 0 and "1-classes.yaml" not in planned.out
@@ -508,7 +498,7 @@ def test_what_cannot_be_written_in_place_is_not_said_to_be(dra: Dra, monkeypatch
     Path("a.yaml").write_text(OLD)
     assert "--write makes it" in dra("migrate", "a.yaml").out
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(OLD.encode())))
-    told = " ".join(dra("migrate", "-").out.split())
+    told = dra("migrate", "-").flat
     assert "--write" not in told and "-o yaml prints the result, --output-dir DIR writes it" in told
 
 
@@ -547,7 +537,7 @@ def test_files_that_are_added_are_not_among_those_that_were_read(dra: Dra) -> No
         "      path: /spec/containers/0/resources/limits/nvidia.com~1gpu\n      value: 8\n"
     )
     ran = dra("migrate", "--check", ".")
-    assert "in 2 files and 1 new file" in " ".join(ran.out.split())
+    assert "in 2 files and 1 new file" in ran.flat
     assert "kubectl-dra-counts.yaml: would be added" in ran.out
 
 

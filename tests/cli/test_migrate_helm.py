@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Ran
-from tests.cli.conftest import dra as dra
 from tests.helm import helm as helm
 
 pytestmark = pytest.mark.usefixtures("helm")

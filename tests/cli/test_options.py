@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,8 @@ from typer.testing import CliRunner
 from kubectl_dra.cli.command_line import ClusterCommand
 from kubectl_dra.cli.main import everything
 from kubectl_dra.cli.options import ConnectionFlags
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Dra
 from tools.docs.commands import commands
-
-Dra = Callable[..., Ran]
 
 FLAGS = {
     "--kubeconfig=k": ConnectionFlags(kubeconfig="k"),

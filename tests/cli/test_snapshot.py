@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Dra, cluster_of
 from tests.explain.commands import without_commands
 
-EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "explain"
-ALL_HELD = str(EXAMPLES / "all-held" / "cluster.yaml")
+ALL_HELD = cluster_of("all-held")
 POD = "sdxl-66d9f7b8c-h7m6r"
-Dra = Callable[..., Ran]
 
 
 @pytest.mark.parametrize("name", ["out.json", "out.yaml", "out.yml"])
@@ -24,13 +21,13 @@ def test_explain_on_the_file(dra: Dra, name: str) -> None:
     assert (ran.code, ran.out) == (0, "")
     assert ran.err.startswith(f"wrote {name}: 3 ResourceSlices, 3 DeviceClasses")
     question = ("explain", f"pod/{POD}", "-n", "inference", "-o", "json", "--snapshot")
-    original, saved = json.loads(dra(*question, ALL_HELD).out), json.loads(dra(*question, name).out)
+    original, saved = dra(*question, ALL_HELD).json, dra(*question, name).json
     assert without_commands(saved) == without_commands(original)
 
 
 def test_standard_output(dra: Dra, tmp_path: Path) -> None:
     ran = dra("snapshot", "--snapshot", ALL_HELD, "-o", "-")
-    written = json.loads(ran.out)
+    written = ran.json
     assert (ran.code, ran.err) == (0, "")
     assert (written["apiVersion"], written["kind"]) == ("v1", "List")
     assert list(tmp_path.iterdir()) == []
@@ -46,7 +43,7 @@ def test_anonymized_with_a_list_of_names(dra: Dra, tmp_path: Path) -> None:
     head = yaml.safe_load(text)["kubectl-dra"]
     assert head["anonymized"] is True
     ran = dra("explain", f"pod/{names['pod'][POD]}", "-n", names["namespace"]["inference"], "--snapshot", "out.yaml")
-    assert ran.code == 1 and "on node-3 unused claim namespace-2/claim-4" in " ".join(ran.out.split())
+    assert ran.code == 1 and "on node-3 unused claim namespace-2/claim-4" in ran.flat
     assert dra(*words, "-o", "-").out == dra(*words, "-o", "-").out
     random = ("snapshot", "--snapshot", ALL_HELD, "--anonymize", "-o", "-")
     assert dra(*random).out != dra(*random).out
@@ -118,7 +115,7 @@ def test_gaps_of_a_saved_file_are_saved_again(dra: Dra, tmp_path: Path) -> None:
     )
     head = json.loads((tmp_path / "b.json").read_text())["kubectl-dra"]
     assert head["gaps"] == [gap] and head["serverVersion"] == "v1.36.2" and "DeviceTaintRule" in head["read"]
-    hidden = json.loads(dra("snapshot", "--snapshot", "b.json", "-o", "-", "--anonymize").out)["kubectl-dra"]["gaps"][0]
+    hidden = dra("snapshot", "--snapshot", "b.json", "-o", "-", "--anonymize").json["kubectl-dra"]["gaps"][0]
     assert hidden["kind"] == "Pod" and "jane" not in json.dumps(hidden) and "acme" not in json.dumps(hidden)
 
 

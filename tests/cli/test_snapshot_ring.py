@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,11 +10,10 @@ import pytest
 
 from kubectl_dra.cluster.files import drop_oldest, last_before, path_at, taken
 from kubectl_dra.errors import InputError
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Dra
 from tests.metrics.test_follow import objects
 from tools.watched_server import WatchedServer
 
-Dra = Callable[..., Ran]
 NIGHT = datetime(2026, 11, 24, 3, 0, tzinfo=UTC)
 ASKED = ("explain", "pod/serve-0", "-n", "ml", "--snapshot", "ring")
 
@@ -64,7 +61,7 @@ def test_a_ring_of_snapshots_answers_as_of_then(dra: Dra, tmp_path: Path, clock:
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
     then = dra(*ASKED, "--at", "2026-11-24T03:25Z", "-o", "json")
-    assert json.loads(then.out)["causes"][0]["code"] == "selector-matches-nothing"
+    assert then.json["causes"][0]["code"] == "selector-matches-nothing"
     assert "taken at 2026-11-24T03:20:00Z" in then.err
     assert "serve-0" in dra(*ASKED, "--at", "2026-11-24T04:00+00:00").err
 

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Ran
+from tests.cli.conftest import EXAMPLES, ROOT, Ran
 
-ROOT = Path(__file__).parent.parent.parent
-SNAPSHOT = ROOT / "examples" / "explain" / "no-device-matches" / "cluster.yaml"
+SNAPSHOT = EXAMPLES / "no-device-matches" / "cluster.yaml"
 EXPLAIN = ("explain", "pod/train-0", "-n", "ml", "--snapshot", str(SNAPSHOT))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,11 @@ import yaml
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.taint.device_taint_rules import DesiredRule, RuleStage, content
 from kubectl_dra.taint.typed import TaintSpec
-from tests.cli.conftest import Ran
+from tests.cli.conftest import EXAMPLES, ROOT, Dra, Ran, cluster_of
 from tests.taint.world import claim, device_class, gpu, node, pod, result, rule, slice_of
 from tools.api_server import Answer, APIServer, Asked, forbidden, status
 
-ROOT = Path(__file__).parent.parent.parent
 SCHEMA = json.loads((ROOT / "schemas" / "taint.json").read_text())
-Dra = Callable[..., Ran]
 OBJECTS = [
     node("n1"),
     device_class(),
@@ -101,7 +99,7 @@ def test_blast_radius_of_saved_objects(dra: Dra, saved: str) -> None:
 
 @pytest.mark.parametrize("command", [("untaint",), ("taint", "k:NoExecute")])
 def test_the_name_of_a_rule_is_no_device(dra: Dra, command: tuple[str, ...]) -> None:
-    saved = str(ROOT / "examples" / "explain" / "taint-rule-maintenance" / "cluster.yaml")
+    saved = cluster_of("taint-rule-maintenance")
     verb, *taint = command
     ran = dra(verb, "h100-1-firmware", *taint, "--dry-run=client", "--snapshot", saved)
     assert ran.code == 2 and "it is a DeviceTaintRule" in ran.err
@@ -111,7 +109,7 @@ def test_the_name_of_a_rule_is_no_device(dra: Dra, command: tuple[str, ...]) -> 
 
 def test_what_is_left_of_shared_devices(dra: Dra) -> None:
     """No device is free, but the one that is tainted has 24 of the 72 CPUs that are left."""
-    saved = str(ROOT / "examples" / "explain" / "cpu-capacity-exhausted" / "cluster.yaml")
+    saved = cluster_of("cpu-capacity-exhausted")
     command = ["taint", "telco-2/cpudevnuma000", "k:NoExecute", "--dry-run=client", "--snapshot", saved]
     shown = dra(*command).out
     assert "Class dra.cpu: 72 of 256 dra.cpu/cpu are left to share now, 48 once these pods are gone." in shown
@@ -311,7 +309,7 @@ def test_waiting_ends_with_what_is_true(dra: Dra, server: APIServer, tmp_path: P
     server.routes[f"{root}/resourceclaims"] = forbidden("resourceclaims.resource.k8s.io")
     unknown = dra(*words)
     assert unknown.code == 0 and "Allocatable again" not in unknown.out
-    assert "gpu-1 are untainted: no ResourceClaims could be read" in " ".join(unknown.out.split()), unknown.out
+    assert "gpu-1 are untainted: no ResourceClaims could be read" in unknown.flat, unknown.out
 
 
 def test_nothing_to_remove_is_said_beside_names(dra: Dra, saved: str) -> None:
@@ -528,15 +526,15 @@ def test_another_object_is_no_rule(dra: Dra, server: APIServer, tmp_path: Path) 
 
 
 def test_a_rule_that_keeps_several_devices_is_named_once(dra: Dra) -> None:
-    example = ROOT / "examples" / "explain" / "taint-rule-maintenance" / "cluster.yaml"
+    example = EXAMPLES / "taint-rule-maintenance" / "cluster.yaml"
     ran = dra("untaint", "--node", "h100-1", "--dry-run=client", "--snapshot", str(example))
-    told = " ".join(ran.out.split())
+    told = ran.flat
     assert told.count("kubectl delete devicetaintrule/h100-1-firmware") == 1
     assert "h100-1/gpu-3 keep taint ops.example.com/maintenance=firmware:NoSchedule" in told
 
 
 def test_a_device_that_only_an_unused_claim_holds(dra: Dra) -> None:
-    cluster = ROOT / "examples" / "explain" / "all-held" / "cluster.yaml"
+    cluster = EXAMPLES / "all-held" / "cluster.yaml"
     for effect in ("NoExecute", "NoSchedule"):
         words = ("taint", "l40s-2/gpu-3", f"maintenance:{effect}", "--dry-run=client", "--snapshot", str(cluster))
         out = dra(*words).out
@@ -546,7 +544,7 @@ def test_a_device_that_only_an_unused_claim_holds(dra: Dra) -> None:
 
 def test_a_device_that_only_an_older_slice_has(dra: Dra) -> None:
     """It is no misspelled neighbour: a rule selects it by its name, and hits it when its pool has it again."""
-    path = str(ROOT / "examples" / "explain" / "pool-incomplete" / "cluster.yaml")
+    path = cluster_of("pool-incomplete")
     device = "gpu.nvidia.com/a30-1/gpu-1"
     older = f"{device} is only in an older slice, of generation 3, and its pool is at 4"
     ran = dra("taint", "a30-1/gpu-1", "k=v:NoSchedule", "--dry-run=client", "--snapshot", path)
@@ -559,7 +557,7 @@ def test_a_device_that_only_an_older_slice_has(dra: Dra) -> None:
 
 
 def test_alike_warnings_are_said_once(dra: Dra) -> None:
-    path = str(ROOT / "examples" / "explain" / "amd-partitions-in-use" / "cluster.yaml")
+    path = cluster_of("amd-partitions-in-use")
     ran = dra("taint", "--class", "gpu.amd.com-spx", "k=v:NoExecute", "--dry-run=client", "--snapshot", path)
     warnings = [" ".join(text.split()) for text in ran.err.split("warning: ") if "spx" in text]
     assert [text.partition(":")[0] for text in warnings] == [
@@ -571,19 +569,19 @@ def test_alike_warnings_are_said_once(dra: Dra) -> None:
 
 def test_a_cluster_that_may_not_serve_rules_promises_nothing(dra: Dra) -> None:
     """Who is hit is the answer; the doubt is one sentence behind it, and in the exit code and the JSON."""
-    path = str(ROOT / "examples" / "explain" / "fits" / "cluster.yaml")
+    path = cluster_of("fits")
     device = dra("devices", "--snapshot", path, "-o", "name").out.split()[0]
     words = ["taint", device, "k=v:NoExecute", "--dry-run=client", "--snapshot", path]
     ran = dra(*words)
-    said = " ".join(ran.out.split())
+    said = ran.flat
     doubt = "Whether it works there is unknown: nothing saved shows that the cluster serves DeviceTaintRules."
     assert ran.code == 3 and ran.out.startswith("k=v:NoExecute on 1 device:")
     assert said.index(" before other pods take any.") < said.index(doubt) < said.index("Nothing was changed.")
     assert "warning: in 1.36 rules need v1beta2 and gate DRADeviceTaintRules (off by default)\n" in ran.err
-    assert "does it on the cluster, if that serves DeviceTaintRules." in " ".join(ran.out.split())
+    assert "does it on the cluster, if that serves DeviceTaintRules." in ran.flat
     found = checked(dra(*words, "-o", "json"))
     assert (found["exitCode"], found["rulesServed"]) == (3, None)
-    rules = str(ROOT / "examples" / "explain" / "taint-rule-maintenance" / "cluster.yaml")
+    rules = cluster_of("taint-rule-maintenance")
     held = dra("devices", "--snapshot", rules, "-o", "name").out.split()[0]
     ran = dra("taint", held, "k=v:NoExecute", "--dry-run=client", "--snapshot", rules, "-o", "json")
     assert (ran.code, checked(ran)["rulesServed"]) == (0, True)
@@ -591,30 +589,28 @@ def test_a_cluster_that_may_not_serve_rules_promises_nothing(dra: Dra) -> None:
 
 def test_a_replacement_may_get_a_node_where_it_does_not_start(dra: Dra) -> None:
     """The driver of h100-1 is away: the scheduler does not know, and may place the new pod there."""
-    path = str(ROOT / "examples" / "explain" / "driver-gone-from-node" / "cluster.yaml")
+    path = cluster_of("driver-gone-from-node")
     ran = dra("taint", "h100-1/gpu-0", "k=v:NoExecute", "--dry-run=client", "--snapshot", path)
-    assert "ml/rollout-3: whether the pod that its owner makes instead gets a place and starts is unknown." in " ".join(
-        ran.out.split()
-    )
+    assert "ml/rollout-3: whether the pod that its owner makes instead gets a place and starts is unknown." in ran.flat
     words = ["taint", "h100-1/gpu-0", "k=v:NoExecute", "--dry-run=client", "--snapshot", path, "-o", "json"]
     (new,) = checked(dra(*words))["blastRadius"]["replacements"]
     assert (new["name"], new["ownedBy"], new["made"], new["hasPlace"]) == ("rollout-3", "Job/rollout", True, None)
 
 
 def test_devices_that_have_no_short_name_are_counted(dra: Dra) -> None:
-    path = str(ROOT / "examples" / "explain" / "amd-partitions-in-use" / "cluster.yaml")
+    path = cluster_of("amd-partitions-in-use")
     ran = dra("taint", "--class", "gpu.amd.com", "a:NoExecute", "--dry-run=client", "--snapshot", path)
-    said = " ".join(ran.out.split())
+    said = ran.flat
     assert "gpu.amd.com/mi300x-1/gpu-0-cpx-nps1 and 29 more (node mi300x-1)" in said
     assert "64 devicetaintrules.resource.k8s.io created (a:NoExecute) (dry run): gpu-0-spx-nps1-" in said
     assert " and 61 more Nothing was changed." in said
 
 
 def test_a_rule_that_is_warned_of_has_the_command_that_ends_it(dra: Dra) -> None:
-    path = str(ROOT / "examples" / "explain" / "taint-rule-evicts-all" / "cluster.yaml")
+    path = cluster_of("taint-rule-evicts-all")
     ran = dra("taint", "--list", "--snapshot", path)
     assert "warning: rule h100-2-swap" in ran.out
-    assert "it selects every device of the cluster." in " ".join(ran.out.split())
+    assert "it selects every device of the cluster." in ran.flat
     last = ran.out.splitlines()[-1]
     assert last.strip().startswith("Destructive (in the cluster") and last.endswith(
         "$ kubectl delete devicetaintrule/h100-2-swap"

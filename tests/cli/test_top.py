@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.errors import ClusterError
-from tests.cli.conftest import Ran
+from tests.cli.conftest import EXAMPLES, Dra, Ran, cluster_of
 from tests.cli.test_devices import DRIVER, NO_CLAIMS, device_class, gpu, held, node, slice_of
 
-ROOT = Path(__file__).parent.parent.parent
-EXAMPLES = ROOT / "examples" / "explain"
-CLUSTER = str(EXAMPLES / "mixed-fleet" / "cluster.yaml")
+CLUSTER = cluster_of("mixed-fleet")
 SUBJECTS = ("nodes", "classes", "namespaces", "owners", "claims")
-Dra = Callable[..., Ran]
 Json = dict[str, Any]
 
 
@@ -35,9 +30,8 @@ def table(ran: Ran) -> list[list[str]]:
 @pytest.mark.parametrize("example", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
 def test_examples_fit_the_schema(dra: Dra, example: str, by: str) -> None:
     cluster = str(next((EXAMPLES / example).glob("cluster.*")))
-    answer = json.loads(dra("top", by, "--snapshot", cluster, "-o", "json").out)
-    jsonschema.Draft202012Validator(json.loads((ROOT / "schemas" / "top.json").read_text())).validate(answer)
-    devices = json.loads(dra("devices", "--snapshot", cluster, "-o", "json").out)["summary"]
+    answer = dra("top", by, "--snapshot", cluster, "-o", "json").valid("top")
+    devices = dra("devices", "--snapshot", cluster, "-o", "json").json["summary"]
     assert answer["summary"]["states"] == devices["states"]
     if by == "nodes":
         assert sum(item["deviceCount"] for item in answer["items"]) == devices["devices"]
@@ -129,8 +123,8 @@ def test_the_largest_request_is_said_on_any_screen(
 ) -> None:
     """In its column or, where that has no room, in a sentence."""
     monkeypatch.setenv("COLUMNS", str(columns))
-    ran = dra("top", "classes", "--snapshot", str(EXAMPLES / "scale-from-zero" / "cluster.yaml"))
-    text = " ".join(ran.out.split())
+    ran = dra("top", "classes", "--snapshot", cluster_of("scale-from-zero"))
+    text = ran.flat
     if room:
         assert table(ran)[0][-2:] == ["LARGEST-REQUEST", "ON-NODE"] and table(ran)[1][-2] == "3"
     else:
@@ -139,30 +133,30 @@ def test_the_largest_request_is_said_on_any_screen(
 
 
 def test_of_shared_devices_is_said_why_there_is_no_number(dra: Dra) -> None:
-    words = ("--snapshot", str(EXAMPLES / "mixed-fleet" / "cluster.yaml"), "--kubernetes-version", "1.36.3")
+    words = ("--snapshot", cluster_of("mixed-fleet"), "--kubernetes-version", "1.36.3")
     ran = dra("top", "classes", *words)
     rows = {row[0]: row for row in table(ran)}
     assert rows["gpu.amd.com"][-2:] == ["computeUnits 38", "-"] and rows["gpu.amd.com-spx"][-2:] == ["0", "-"]
     assert (
         "gpu.amd.com: 8 free; its devices can be shared, so how many fit depends on the capacity that is asked for: "
-        "at most 38 computeUnits on one device, 304 in all." in " ".join(ran.out.split())
+        "at most 38 computeUnits on one device, 304 in all." in ran.flat
     )
 
 
 def test_devices_that_a_defect_of_the_scheduler_refuses_are_no_room(dra: Dra) -> None:
     """1.36.2 and earlier count devices that were tried and refused for their taint against the shared counters."""
-    words = ("--snapshot", str(EXAMPLES / "mixed-fleet" / "cluster.yaml"))
+    words = ("--snapshot", cluster_of("mixed-fleet"))
     ran = dra("top", "classes", *words)
     assert {row[0]: row for row in table(ran)}["gpu.amd.com"][-2:] == ["0", "-"]
     kept = "it keeps the shared counters of each device that it tries first and refuses for a taint or a constraint"
     defect = f"kube-scheduler before 1.36.3 (assumed; --kubernetes-version says which) refuses them: {kept}"
-    assert f"gpu.amd.com: 8 free, and no plain request gets one: {defect}" in " ".join(ran.out.split())
+    assert f"gpu.amd.com: 8 free, and no plain request gets one: {defect}" in ran.flat
     ran = dra("explain", "deviceclass/gpu.amd.com", *words)
-    assert ran.code == 1 and defect in " ".join(ran.out.split()) and "Upgrade the scheduler to 1.36.3" in ran.out
+    assert ran.code == 1 and defect in ran.flat and "Upgrade the scheduler to 1.36.3" in ran.out
     assert "Ask for one with selector device.attributes" in ran.out
     assert dra("explain", "deviceclass/gpu.amd.com", *words, "--kubernetes-version", "1.36.3").code == 0
     ran = dra("share", "--class", "gpu.amd.com", *words)
-    assert f"a known defect of this release's scheduler refuses them: {kept}" in " ".join(ran.out.split())
+    assert f"a known defect of this release's scheduler refuses them: {kept}" in ran.flat
     measured = dra("metrics", *words).out
     of_class = [
         line for line in measured.splitlines() if 'device_class="gpu.amd.com"' in line and "largest_request{" in line
@@ -174,9 +168,9 @@ def test_devices_that_a_defect_of_the_scheduler_refuses_are_no_room(dra: Dra) ->
         "spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.amd.com}}]}}\n"
     )
     ran = dra("explain", "-f", "claim.yaml", *words, "--full")
-    assert "(mi300x-2): a known defect of the scheduler refuses the devices" in " ".join(ran.out.split())
+    assert "(mi300x-2): a known defect of the scheduler refuses the devices" in ran.flat
     ran = dra("explain", "-f", "claim.yaml", *words, "--full", "--kubernetes-version", "1.36.3")
-    assert "Kubernetes 1.36.3, default" in " ".join(ran.out.split())
+    assert "Kubernetes 1.36.3, default" in ran.flat
 
 
 def test_a_claim_of_any_name_keeps_its_devices_while_requests_are_tried(dra: Dra, tmp_path: Path) -> None:
@@ -188,8 +182,8 @@ def test_a_claim_of_any_name_keeps_its_devices_while_requests_are_tried(dra: Dra
 
 def test_devices_that_share_counters_do_not_add_up(dra: Dra) -> None:
     """Partitions of one card are all free until one is taken: the allocator says how many go together."""
-    cluster = str(EXAMPLES / "mig-profile-missing" / "cluster.yaml")
-    answer = json.loads(dra("top", "classes", "--snapshot", cluster, "-o", "json").out)
+    cluster = cluster_of("mig-profile-missing")
+    answer = dra("top", "classes", "--snapshot", cluster, "-o", "json").json
     found = {item["name"]: item for item in answer["items"]}["mig.nvidia.com"]
     assert 0 < found["largestRequest"]["count"] < found["states"]["free"]
     name, count, where = "x", found["largestRequest"]["count"], found["largestRequest"]["node"]
@@ -280,7 +274,7 @@ def test_watch_counts_again(dra: Dra, tmp_path: Path, monkeypatch: pytest.Monkey
 )
 def test_so_many_rows_and_how_many_more(words: tuple[str, ...], rows: int, dra: Dra) -> None:
     """The same flag for all tables; the summary before them still counts everything."""
-    cluster = ("--snapshot", str(EXAMPLES / "all-held" / "cluster.yaml"))
+    cluster = ("--snapshot", cluster_of("all-held"))
     whole, short = dra(*words, *cluster), dra(*words, "--limit", "1", *cluster)
     head, _, *table = short.out.splitlines()
     assert (head, short.code) == (whole.out.splitlines()[0], 0)
@@ -295,22 +289,22 @@ def test_all_rows_and_a_limit_exclude_each_other(dra: Dra) -> None:
 
 def test_columns_say_what_they_count(dra: Dra) -> None:
     """The state that alone occurs names its column, a part that is used is no device that is held, --full has all."""
-    shared = str(EXAMPLES / "shared-capacity-fits" / "cluster.yaml")
+    shared = cluster_of("shared-capacity-fits")
     assert (
         "USED(%): devices that are held, and of shared ones the part that is used"
         in dra("top", "--snapshot", shared).out
     )
-    blocked = str(EXAMPLES / "amd-partitions-in-use" / "cluster.yaml")
+    blocked = cluster_of("amd-partitions-in-use")
     ran = dra("top", "classes", "--snapshot", blocked)
     assert "BLOCKED" in table(ran)[0] and "OTHER" not in ran.out
-    broken = str(EXAMPLES / "driver-gone-from-node" / "cluster.yaml")
+    broken = cluster_of("driver-gone-from-node")
     ran = dra("top", "--snapshot", broken)
     assert "UNSERVED" in table(ran)[0] and "Unserved: free, but a pod that gets one does not start" in ran.out
 
 
 def test_full_has_all_columns(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    cluster = str(EXAMPLES / "amd-partitions-in-use" / "cluster.yaml")
+    cluster = cluster_of("amd-partitions-in-use")
     assert "Left out for want of room: NODES, USED(%), LEFT" in dra("top", "classes", "--snapshot", cluster).out
     ran = dra("top", "classes", "--full", "--snapshot", cluster)
     assert "Left out" not in ran.out and {"NODES", "USED(%)", "LEFT"} <= {*table(ran)[0]}
@@ -324,7 +318,7 @@ def test_what_is_left_of_shared_devices(dra: Dra) -> None:
         ("telco-2", "2", "-", "75%", "cpu 32 of 128"),
         ("telco-1", "2", "-", "68%", "cpu 40 of 128"),
     ]
-    found = json.loads(dra("top", "--snapshot", path, "-o", "json").out)
+    found = dra("top", "--snapshot", path, "-o", "json").json
     assert found["items"][1]["capacity"] == {"dra.cpu/cpu": {"value": "128", "remaining": "40", "largest": "24"}}
     assert found["items"][1]["heldPart"] == 0.6875
 
@@ -332,7 +326,7 @@ def test_what_is_left_of_shared_devices(dra: Dra) -> None:
 def test_divisions_of_one_card_count_as_one(dra: Dra) -> None:
     """What is used agrees with what is left: 3 of 64 partitions, however many divisions are tainted or blocked."""
     path = str(Path(__file__).parent.parent.parent / "examples/explain/amd-partitions-in-use/cluster.yaml")
-    found = {item["name"]: item for item in json.loads(dra("top", "--snapshot", path, "-o", "json").out)["items"]}
+    found = {item["name"]: item for item in dra("top", "--snapshot", path, "-o", "json").json["items"]}
     partitions = found["mi300x-2"]["capacity"]["partitions"]
     assert (partitions["remaining"], partitions["value"]) == ("61", "64")
     assert found["mi300x-2"]["heldPart"] == round(3 / 64, 4) and found["mi300x-1"]["heldPart"] == 1 / 8
@@ -343,13 +337,9 @@ def test_the_most_that_is_left_is_what_a_request_gets(dra: Dra) -> None:
     path = str(Path(__file__).parent.parent.parent / "examples/explain/amd-partitions-in-use/cluster.yaml")
     (row,) = [line for line in dra("top", "classes", "--snapshot", path).out.splitlines() if "gpu.amd.com  " in line]
     assert "partitions 7" in row
-    assert "at most 7 partitions on one device, 77 in all" in " ".join(
-        dra("top", "classes", "--snapshot", path).out.split()
-    )
+    assert "at most 7 partitions on one device, 77 in all" in dra("top", "classes", "--snapshot", path).flat
     free = dra("explain", "device", "mi300x-2/gpu-5-cpx-nps4", "--snapshot", path)
-    assert free.code == 1 and "free, but no plain request for DeviceClass gpu.amd.com gets it" in " ".join(
-        free.out.split()
-    )
+    assert free.code == 1 and "free, but no plain request for DeviceClass gpu.amd.com gets it" in free.flat
     assert "at most 7 of partitions on one device" in dra("explain", "class", "gpu.amd.com", "--snapshot", path).out
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Dra
 from tests.cli.test_explain_with_node import FULL, JSON, asked, notes, nvidia, of_example, pending
 from tests.drivers.clusters import CRASHES, ENDED, plugin, status
 from tests.fit.worlds import CLASS, DRIVER, deployment, fitted, node, running, template, write_cluster
 
-Dra = Callable[..., Ran]
 WITH = "--with-node"
 PLUGIN = "example.com/gpu"
 LABEL_UNKNOWN = "eks.amazonaws.com/nodegroup"
@@ -93,7 +91,7 @@ def test_a_missing_class_is_said_once(dra: Dra, tmp_path: Path) -> None:
     there[1]["spec"]["driver"] = "compute-domain.nvidia.com"
     write_cluster(tmp_path / "cluster.json", [*there, *pending({"deviceClassName": "gpu.nvidia.com"})])
     ran = dra("explain", "pod/train", "--snapshot", str(tmp_path / "cluster.json"), WITH, "gpu-0")
-    said = " ".join(ran.out.split()).partition("class-missing")[0]
+    said = ran.flat.partition("class-missing")[0]
     assert "although nodes gpu-0-more have GPUs; elsewhere, the same." in said
 
 
@@ -217,7 +215,7 @@ def test_a_claim_that_fits_already_is_told_so(dra: Dra, tmp_path: Path) -> None:
     write_cluster(tmp_path / "cluster.json", [CLASS, *FULL, *node("gpu-1", 1), pending()[0]])
     ran = dra("explain", "claim/gpu", "--snapshot", str(tmp_path / "cluster.json"), WITH, "gpu-0")
     told = "can be allocated without this change: it fits on gpu-1 already, and on gpu-0-more as well"
-    assert (ran.code, told in " ".join(ran.out.split())) == (0, True)
+    assert (ran.code, told in ran.flat) == (0, True)
 
 
 def test_a_selector_that_fails_everywhere_is_told_once(dra: Dra, tmp_path: Path) -> None:
@@ -295,7 +293,7 @@ def test_what_keeps_the_new_node_off_comes_first(dra: Dra, tmp_path: Path) -> No
     write_cluster(tmp_path / "cluster.json", [CLASS, *nvidia(node("gpu-0", 1))])
     files = ("-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
     ran = dra("explain", *files, WITH, "g6.xlarge")
-    told = " ".join(ran.out.split())
+    told = ran.flat
     assert "new-node would not take the pod: Insufficient cpu: needs 5, 3.94 of 3.94 left; elsewhere, " in told
     broken = node("gpu-1", 1)
     broken[1]["spec"]["pool"]["resourceSliceCount"] = 2

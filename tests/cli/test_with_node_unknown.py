@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Dra
 from tests.cli.test_explain_with_node import JSON, asked, notes, nvidia, pending
 from tests.cli.test_with_node_answers import WITH
 from tests.fit.worlds import ZONE, deployment, fitted, node, running, template
 
-Dra = Callable[..., Ran]
 YES, NO, OPEN = "can-be-scheduled", "cannot-be-scheduled", "undetermined"
 
 
@@ -134,12 +132,12 @@ def test_no_number_rests_on_a_domain_that_nobody_knows(dra: Dra, tmp_path: Path)
     _, report = fitted(tmp_path, cluster, [template(), deployment(2, **spread())], WITH, "p5.48xlarge")
     assert "newNodes" not in report
     files = ("-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
-    told = " ".join(dra("fit", *files, WITH, "p5.48xlarge").out.split())
+    told = dra("fit", *files, WITH, "p5.48xlarge").flat
     depends = f"depends on label {ZONE} of each, which is not known; those here have z1, z2. $ kubectl dra fit"
     assert depends in told and f"{WITH} p5.48xlarge,label:{ZONE}=z1 " in told and "It takes" not in told
     # Of nodes without zones there is none to propose.
     fitted(tmp_path, nvidia(node("a")), [template(), deployment(2, **spread())], WITH, "p5.48xlarge")
-    told = " ".join(dra("fit", *files, WITH, "p5.48xlarge").out.split())
+    told = dra("fit", *files, WITH, "p5.48xlarge").flat
     assert "of each, which is not known. Both" in told and f"label:{ZONE}=z" not in told
 
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Ran
+from tests.cli.conftest import EXAMPLES, Dra, Ran
 from tests.cli.test_explain_with_node import FULL, JSON, of_example, pending
 from tests.fit.worlds import CLASS, node, write_cluster
 
-Dra = Callable[..., Ran]
-EXAMPLES = Path(__file__).parents[2] / "examples" / "explain"
 WITH = "--with-node"
 
 
