@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from kubectl_dra.cli import options as opt
 from kubectl_dra.cli.command_line import ClusterCommand, CommandFlags, DocumentedCommand, ReadingFlags, SchedulingFlags
@@ -25,7 +25,7 @@ class FitFlags(SchedulingFlags, frozen=True):
 
     target: Annotated[
         tuple[str, ...],
-        typer.Argument(
+        Argument(
             metavar="[deployment/NAME]",
             help="A workload of the cluster, in place of a manifest: also job/NAME, statefulset/NAME and the like.",
             show_default=False,
@@ -33,7 +33,7 @@ class FitFlags(SchedulingFlags, frozen=True):
     ] = ()
     manifests: Annotated[
         tuple[str, ...],
-        typer.Option(
+        Option(
             "--filename",
             "-f",
             metavar="MANIFEST",
@@ -43,21 +43,18 @@ class FitFlags(SchedulingFlags, frozen=True):
         ),
     ] = ()
     replicas: Annotated[
-        int | None,
-        typer.Option("--replicas", metavar="N", min=1, help="Place so many replicas instead of those written."),
+        int | None, Option("--replicas", metavar="N", min=1, help="Place so many replicas instead of those written.")
     ] = None
-    most: Annotated[bool, typer.Option("--max", help="Place as many replicas as fit.")] = False
+    most: Annotated[bool, Option("--max", help="Place as many replicas as fit.")] = False
     with_nodes: opt.WithNodes = ()
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Explain the first pod that does not fit, as explain does.")
-    ] = False
+    explain: Annotated[bool, Option("--explain", help="Explain the first pod that does not fit, as explain does.")] = (
+        False
+    )
     full: Annotated[
-        bool, typer.Option("--full", help="Every node that gets pods, everything that makes room, and all notes.")
+        bool, Option("--full", help="Every node that gets pods, everything that makes room, and all notes.")
     ] = False
     namespace: opt.Namespace = ""
-    output: Annotated[FitOutput, typer.Option("--output", "-o", help="Output format; html is one page.")] = (
-        FitOutput.text
-    )
+    output: Annotated[FitOutput, Option("--output", "-o", help="Output format; html is one page.")] = FitOutput.text
     scheduler_config: opt.SchedulerConfigOption = ""
     color: opt.ColorOption = opt.Color.auto
     release: opt.ReleaseOption = ""
@@ -81,7 +78,7 @@ class ShareFlags(SchedulingFlags, frozen=True):
 
     manifests: Annotated[
         tuple[str, ...],
-        typer.Option(
+        Option(
             "--filename",
             "-f",
             metavar="MANIFEST",
@@ -91,17 +88,15 @@ class ShareFlags(SchedulingFlags, frozen=True):
         ),
     ] = ()
     device_class: Annotated[
-        str, typer.Option("--class", metavar="CLASS", help="Without a manifest: share devices of this class.")
+        str, Option("--class", metavar="CLASS", help="Without a manifest: share devices of this class.")
     ] = ""
     pods: Annotated[
         int | None,
-        typer.Option(
-            "--pods", metavar="N", min=1, help="So many pods share, with --class. Default: 2.", show_default=False
-        ),
+        Option("--pods", metavar="N", min=1, help="So many pods share, with --class. Default: 2.", show_default=False),
     ] = None
     containers: Annotated[
         int | None,
-        typer.Option(
+        Option(
             "--containers",
             metavar="N",
             min=2,
@@ -111,18 +106,17 @@ class ShareFlags(SchedulingFlags, frozen=True):
     ] = None
     tolerate: Annotated[
         tuple[str, ...],
-        typer.Option(
+        Option(
             "--tolerate",
             metavar="KEY[=VALUE][:EFFECT]",
             help="With --class: the pods tolerate this taint of nodes; may be repeated.",
         ),
     ] = ()
     by: Annotated[
-        ShareBy | None,
-        typer.Option("--by", help="Write the manifest for this way to standard output.", show_default=False),
+        ShareBy | None, Option("--by", help="Write the manifest for this way to standard output.", show_default=False)
     ] = None
     part: Annotated[
-        str, typer.Option("--part", metavar="QUANTITY", help="With capacity: how much each pod gets, such as 10Gi.")
+        str, Option("--part", metavar="QUANTITY", help="With capacity: how much each pod gets, such as 10Gi.")
     ] = ""
     namespace: opt.Namespace = ""
     output: opt.OutputOption = opt.Output.text
@@ -136,7 +130,7 @@ class MetricsFlags(SchedulingFlags, frozen=True):
 
     listen: Annotated[
         str,
-        typer.Option(
+        Option(
             "--listen",
             metavar="[HOST]:PORT",
             help="Serve the metrics here and keep them current by watching the cluster. Default: print them once.",
@@ -144,7 +138,7 @@ class MetricsFlags(SchedulingFlags, frozen=True):
     ] = ""
     node_pool_labels: Annotated[
         tuple[str, ...],
-        typer.Option(
+        Option(
             "--node-pool-label",
             metavar="KEY",
             help="Label of nodes whose value is node_pool; of several the first that a node has. Default: those of "
@@ -161,16 +155,14 @@ class SnapshotFlags(ReadingFlags, frozen=True):
 
     output: Annotated[
         str,
-        typer.Option(
+        Option(
             "--output", "-o", metavar="FILE", help="The file to write: .json, .yaml or .yml, or - for JSON on stdout."
         ),
     ] = ""
-    anonymize: Annotated[
-        bool, typer.Option("--anonymize", help="Replace names and other identities, consistently.")
-    ] = False
+    anonymize: Annotated[bool, Option("--anonymize", help="Replace names and other identities, consistently.")] = False
     seed: Annotated[
         str,
-        typer.Option(
+        Option(
             "--seed",
             metavar="TEXT",
             help="With --anonymize: give serial numbers and UUIDs the same replacements in each run. Default: random.",
@@ -178,7 +170,7 @@ class SnapshotFlags(ReadingFlags, frozen=True):
     ] = ""
     names: Annotated[
         str,
-        typer.Option(
+        Option(
             "--names",
             metavar="FILE",
             help="With --anonymize: also write a JSON file that maps each name to its replacement. Keep it private.",
@@ -186,21 +178,18 @@ class SnapshotFlags(ReadingFlags, frozen=True):
     ] = ""
     every: Annotated[
         str,
-        typer.Option(
+        Option(
             "--every",
             metavar="DURATION",
             help="Go on, with a new snapshot so often (10m, 1h), each a file in the directory of --output.",
         ),
     ] = ""
     keep: Annotated[
-        int, typer.Option("--keep", metavar="N", min=1, help="With --every: how many snapshots to keep, the newest.")
+        int, Option("--keep", metavar="N", min=1, help="With --every: how many snapshots to keep, the newest.")
     ] = 144
-    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False
+    force: Annotated[bool, Option("--force", help="Replace existing files.")] = False
     namespace: Annotated[
-        str,
-        typer.Option(
-            "--namespace", "-n", metavar="NS", help="Namespace to read if reading all namespaces is forbidden."
-        ),
+        str, Option("--namespace", "-n", metavar="NS", help="Namespace to read if reading all namespaces is forbidden.")
     ] = ""
 
 
@@ -208,15 +197,15 @@ class CanFlags(CommandFlags, frozen=True):
     """The flags of ``can``."""
 
     command: Annotated[
-        str, typer.Argument(metavar="[COMMAND]", help="The command to ask about. Default: all that ask a cluster.")
+        str, Argument(metavar="[COMMAND]", help="The command to ask about. Default: all that ask a cluster.")
     ] = ""
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", metavar="NS", help="Also say what is allowed in this namespace alone.")
+        str, Option("--namespace", "-n", metavar="NS", help="Also say what is allowed in this namespace alone.")
     ] = ""
     needs: Annotated[
-        bool, typer.Option("--needs", help="Print what it needs, without asking a server; -o yaml prints the role.")
+        bool, Option("--needs", help="Print what it needs, without asking a server; -o yaml prints the role.")
     ] = False
-    full: Annotated[bool, typer.Option("--full", help="Also name the permissions that only some answers need.")] = False
+    full: Annotated[bool, Option("--full", help="Also name the permissions that only some answers need.")] = False
     output: opt.OutputOption = opt.Output.text
     color: opt.ColorOption = opt.Color.auto
 
@@ -226,8 +215,8 @@ class DemoFlags(CommandFlags, frozen=True):
 
     COMMAND = DocumentedCommand
 
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="The example to play.", show_default=False)] = ""
-    path: Annotated[bool, typer.Option("--path", help="Print where the example's files are, and play nothing.")] = False
+    name: Annotated[str, Argument(metavar="[NAME]", help="The example to play.", show_default=False)] = ""
+    path: Annotated[bool, Option("--path", help="Print where the example's files are, and play nothing.")] = False
     color: opt.ColorOption = opt.Color.auto
 
 
@@ -235,8 +224,7 @@ class UiFlags(SchedulingFlags, frozen=True):
     """What is typed after ``ui``."""
 
     namespace: Annotated[
-        str,
-        typer.Option("--namespace", "-n", metavar="NS", help="Only claims and pods of this namespace. Default: all."),
+        str, Option("--namespace", "-n", metavar="NS", help="Only claims and pods of this namespace. Default: all.")
     ] = ""
     scheduler_config: opt.SchedulerConfigOption = ""
     color: opt.ColorOption = opt.Color.auto
@@ -247,16 +235,16 @@ class UiFlags(SchedulingFlags, frozen=True):
 class LspFlags(ReadingFlags, frozen=True):
     """The flags of ``lsp``: those of ``lint`` that say what to check for, under the same names."""
 
-    live: Annotated[bool, typer.Option("--live", help="Know the classes and devices of the cluster.")] = False
+    live: Annotated[bool, Option("--live", help="Know the classes and devices of the cluster.")] = False
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", metavar="NS", help="With --live: read this namespace of the cluster.")
+        str, Option("--namespace", "-n", metavar="NS", help="With --live: read this namespace of the cluster.")
     ] = ""
     config: Annotated[
-        str, typer.Option("--config", metavar="FILE", help="Configuration instead of the nearest .kubectl-dra.yaml.")
+        str, Option("--config", metavar="FILE", help="Configuration instead of the nearest .kubectl-dra.yaml.")
     ] = ""
     release: Annotated[
         str,
-        typer.Option(
+        Option(
             "--kubernetes-version",
             metavar="VERSION",
             help="Release to check for, 1.31 to 1.37. Default: the cluster's with --live or --snapshot, else 1.37.",
@@ -275,10 +263,8 @@ class VersionFlags(CommandFlags, frozen=True):
     """The flags of ``version``."""
 
     COMMAND = Quick
-    client: Annotated[bool, typer.Option("--client", help="Do not ask the server.")] = False
-    full: Annotated[bool, typer.Option("--full", help="List the kinds and feature gates of each release as well.")] = (
-        False
-    )
+    client: Annotated[bool, Option("--client", help="Do not ask the server.")] = False
+    full: Annotated[bool, Option("--full", help="List the kinds and feature gates of each release as well.")] = False
     output: opt.OutputOption = opt.Output.text
     color: opt.ColorOption = opt.Color.auto
 
@@ -297,4 +283,4 @@ class CompletionFlags(CommandFlags, frozen=True):
     """The flags and arguments of ``completion``."""
 
     COMMAND = DocumentedCommand
-    shell: Annotated[Shell, typer.Argument(metavar="bash|zsh|fish|powershell|kubectl", help="The shell, or kubectl.")]
+    shell: Annotated[Shell, Argument(metavar="bash|zsh|fish|powershell|kubectl", help="The shell, or kubectl.")]

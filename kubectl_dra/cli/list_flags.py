@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
-import typer
+from typer import Argument, Option
 
 from kubectl_dra.cli import options as opt
 from kubectl_dra.cli.command_line import ClusterCommand, ReadingFlags, SchedulingFlags
@@ -30,38 +30,31 @@ class DevicesFlags(ReadingFlags, frozen=True):
 
     places: Annotated[
         tuple[str, ...],
-        typer.Argument(
+        Argument(
             metavar="[NODE | NODE/DEVICE]...",
             help="Only devices that these nodes can use, or these devices.",
             show_default=False,
         ),
     ] = ()
-    drivers: Annotated[
-        tuple[str, ...], typer.Option("--driver", metavar="NAME", help="Only devices of this driver.")
-    ] = ()
-    nodes: Annotated[tuple[str, ...], typer.Option("--node", metavar="NODE", help="The same as NODE alone.")] = ()
-    pools: Annotated[
-        tuple[str, ...], typer.Option("--pool", metavar="[DRIVER/]POOL", help="Only devices of this pool.")
-    ] = ()
+    drivers: Annotated[tuple[str, ...], Option("--driver", metavar="NAME", help="Only devices of this driver.")] = ()
+    nodes: Annotated[tuple[str, ...], Option("--node", metavar="NODE", help="The same as NODE alone.")] = ()
+    pools: Annotated[tuple[str, ...], Option("--pool", metavar="[DRIVER/]POOL", help="Only devices of this pool.")] = ()
     classes: Annotated[
-        tuple[str, ...],
-        typer.Option("--class", metavar="NAME", help="Only devices that this DeviceClass selects."),
+        tuple[str, ...], Option("--class", metavar="NAME", help="Only devices that this DeviceClass selects.")
     ] = ()
     selector: Annotated[
-        str, typer.Option("--selector", metavar="CEL", help="Only devices for which this CEL expression is true.")
+        str, Option("--selector", metavar="CEL", help="Only devices for which this CEL expression is true.")
     ] = ""
-    free: Annotated[bool, typer.Option("--free", help="Only devices that are free and usable.")] = False
-    tainted: Annotated[bool, typer.Option("--tainted", help="Only devices with taints, held or not.")] = False
+    free: Annotated[bool, Option("--free", help="Only devices that are free and usable.")] = False
+    tainted: Annotated[bool, Option("--tainted", help="Only devices with taints, held or not.")] = False
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", metavar="NS", help="Only devices that claims of this namespace hold.")
+        str, Option("--namespace", "-n", metavar="NS", help="Only devices that claims of this namespace hold.")
     ] = ""
-    full: Annotated[bool, typer.Option("--full", help="Show each device in a row of its own, alike or not.")] = False
-    by: Annotated[CountedBy | None, typer.Option("--by", help="Count devices by this.", show_default=False)] = None
+    full: Annotated[bool, Option("--full", help="Show each device in a row of its own, alike or not.")] = False
+    by: Annotated[CountedBy | None, Option("--by", help="Count devices by this.", show_default=False)] = None
     sort: Annotated[
         SortKey,
-        typer.Option(
-            "--sort-by", help="Sort by this: names from the first to the last, numbers from the largest down."
-        ),
+        Option("--sort-by", help="Sort by this: names from the first to the last, numbers from the largest down."),
     ] = SortKey.name
     all_namespaces: opt.Everywhere = False
     limit: opt.LimitOption = None
@@ -69,9 +62,7 @@ class DevicesFlags(ReadingFlags, frozen=True):
     watch: opt.Watch = False
     output: Annotated[
         DevicesOutput,
-        typer.Option(
-            "--output", "-o", help="Output format; wide adds attributes, capacity and taints, html is a page."
-        ),
+        Option("--output", "-o", help="Output format; wide adds attributes, capacity and taints, html is a page."),
     ] = DevicesOutput.text
     color: opt.ColorOption = opt.Color.auto
     release: opt.ReleaseOption = ""
@@ -83,35 +74,32 @@ class ClaimsFlags(SchedulingFlags, frozen=True):
 
     pods: Annotated[
         tuple[str, ...],
-        typer.Argument(
+        Argument(
             metavar="[POD...]", help="With --alignment: only these pods, as NAME or pod/NAME.", show_default=False
         ),
     ] = ()
-    namespace: Annotated[
-        str, typer.Option("--namespace", "-n", metavar="NS", help="Only claims of this namespace.")
-    ] = ""
+    namespace: Annotated[str, Option("--namespace", "-n", metavar="NS", help="Only claims of this namespace.")] = ""
     all_namespaces: opt.Everywhere = False
     labels: opt.Labels = ""
     states: Annotated[
-        tuple[ClaimState, ...], typer.Option("--state", help="Only claims in this state; may be repeated.")
+        tuple[ClaimState, ...], Option("--state", help="Only claims in this state; may be repeated.")
     ] = ()
     alignment: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--alignment",
             help="Show where the devices of each pod are: NUMA node, PCIe root. Of one pod: what would align them.",
         ),
     ] = False
     sort: Annotated[
-        ClaimSort,
-        typer.Option("--sort-by", help="Sort by this: the most devices, and the oldest claim, first."),
+        ClaimSort, Option("--sort-by", help="Sort by this: the most devices, and the oldest claim, first.")
     ] = ClaimSort.name
     limit: opt.LimitOption = None
     no_headers: opt.NoHeaders = False
     full: opt.Full = False
     watch: opt.Watch = False
     output: Annotated[
-        opt.TableOutput, typer.Option("--output", "-o", help="Output format; wide names drivers, pools and classes.")
+        opt.TableOutput, Option("--output", "-o", help="Output format; wide names drivers, pools and classes.")
     ] = opt.TableOutput.text
     color: opt.ColorOption = opt.Color.auto
 
@@ -120,23 +108,22 @@ class DriversFlags(ReadingFlags, frozen=True):
     """What is typed after ``drivers``."""
 
     drivers: Annotated[
-        tuple[str, ...], typer.Argument(metavar="[DRIVER]...", help="Only these drivers.", show_default=False)
+        tuple[str, ...], Argument(metavar="[DRIVER]...", help="Only these drivers.", show_default=False)
     ] = ()
-    nodes: Annotated[tuple[str, ...], typer.Option("--node", metavar="NODE", help="Only drivers on this node.")] = ()
+    nodes: Annotated[tuple[str, ...], Option("--node", metavar="NODE", help="Only drivers on this node.")] = ()
     drain_check: Annotated[
-        bool,
-        typer.Option("--drain-check", help="Say who needs the drivers of --node while they are restarted or upgraded."),
+        bool, Option("--drain-check", help="Say who needs the drivers of --node while they are restarted or upgraded.")
     ] = False
     all_namespaces: opt.Everywhere = False
     limit: opt.LimitOption = None
     no_headers: opt.NoHeaders = False
     full: opt.Full = False
-    watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Look again every five seconds; on a terminal in place.")
-    ] = False
+    watch: Annotated[bool, Option("--watch", "-w", help="Look again every five seconds; on a terminal in place.")] = (
+        False
+    )
     output: Annotated[
         opt.TableOutput,
-        typer.Option("--output", "-o", help="Output format; wide adds slices, generation, image and feature gates."),
+        Option("--output", "-o", help="Output format; wide adds slices, generation, image and feature gates."),
     ] = opt.TableOutput.text
     color: opt.ColorOption = opt.Color.auto
 
@@ -170,23 +157,22 @@ class TopFlags(ReadingFlags, frozen=True):
 
     by: Annotated[
         UseBy | None,
-        typer.Argument(metavar="[nodes|classes|namespaces|owners|claims]", help="What to count by. Default: nodes."),
+        Argument(metavar="[nodes|classes|namespaces|owners|claims]", help="What to count by. Default: nodes."),
     ] = None
     sort: Annotated[
         UseSort | None,
-        typer.Option("--sort-by", help="Sort by this. Default: what holds most devices first.", show_default=False),
+        Option("--sort-by", help="Sort by this. Default: what holds most devices first.", show_default=False),
     ] = None
     namespace: Annotated[
-        str,
-        typer.Option("--namespace", "-n", metavar="NS", help="Of namespaces, owners and claims only this namespace's."),
+        str, Option("--namespace", "-n", metavar="NS", help="Of namespaces, owners and claims only this namespace's.")
     ] = ""
     all_namespaces: opt.Everywhere = False
     limit: opt.LimitOption = None
     no_headers: opt.NoHeaders = False
-    full: Annotated[bool, typer.Option("--full", help="Show all rows and columns, whatever room there is.")] = False
-    watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Count again every five seconds; on a terminal in place.")
-    ] = False
+    full: Annotated[bool, Option("--full", help="Show all rows and columns, whatever room there is.")] = False
+    watch: Annotated[bool, Option("--watch", "-w", help="Count again every five seconds; on a terminal in place.")] = (
+        False
+    )
     output: opt.OutputOption = opt.Output.text
     color: opt.ColorOption = opt.Color.auto
     release: opt.ReleaseOption = ""

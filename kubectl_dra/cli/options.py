@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Final
 
-import typer
-import typer.main
 from msgspec import Struct
+from typer import Option
 
 from kubectl_dra.errors import UsageError
 
@@ -44,26 +43,26 @@ class Color(StrEnum):
 class ConnectionFlags(Struct, frozen=True):
     """kubectl's connection flags, as given."""
 
-    kubeconfig: Annotated[str, typer.Option("--kubeconfig", metavar="PATH", help="Path to the kubeconfig file.")] = ""
-    context: Annotated[str, typer.Option("--context", metavar="NAME", help="Kubeconfig context to use.")] = ""
-    cluster: Annotated[str, typer.Option("--cluster", metavar="NAME", help="Kubeconfig cluster to use.")] = ""
-    user: Annotated[str, typer.Option("--user", metavar="NAME", help="Kubeconfig user to use.")] = ""
-    server: Annotated[str, typer.Option("--server", "-s", metavar="URL", help="Address of the API server.")] = ""
-    token: Annotated[str, typer.Option("--token", metavar="TOKEN", help="Bearer token for the API server.")] = ""
-    as_user: Annotated[str, typer.Option("--as", metavar="USER", help="User to impersonate.")] = ""
+    kubeconfig: Annotated[str, Option("--kubeconfig", metavar="PATH", help="Path to the kubeconfig file.")] = ""
+    context: Annotated[str, Option("--context", metavar="NAME", help="Kubeconfig context to use.")] = ""
+    cluster: Annotated[str, Option("--cluster", metavar="NAME", help="Kubeconfig cluster to use.")] = ""
+    user: Annotated[str, Option("--user", metavar="NAME", help="Kubeconfig user to use.")] = ""
+    server: Annotated[str, Option("--server", "-s", metavar="URL", help="Address of the API server.")] = ""
+    token: Annotated[str, Option("--token", metavar="TOKEN", help="Bearer token for the API server.")] = ""
+    as_user: Annotated[str, Option("--as", metavar="USER", help="User to impersonate.")] = ""
     as_groups: Annotated[
-        tuple[str, ...], typer.Option("--as-group", metavar="GROUP", help="Group to impersonate; may be repeated.")
+        tuple[str, ...], Option("--as-group", metavar="GROUP", help="Group to impersonate; may be repeated.")
     ] = ()
-    as_uid: Annotated[str, typer.Option("--as-uid", metavar="UID", help="UID to impersonate.")] = ""
+    as_uid: Annotated[str, Option("--as-uid", metavar="UID", help="UID to impersonate.")] = ""
     insecure_skip_tls_verify: Annotated[
-        bool, typer.Option("--insecure-skip-tls-verify", help="Do not check the server's certificate.")
+        bool, Option("--insecure-skip-tls-verify", help="Do not check the server's certificate.")
     ] = False
     tls_server_name: Annotated[
-        str, typer.Option("--tls-server-name", metavar="NAME", help="Name to expect in the server's certificate.")
+        str, Option("--tls-server-name", metavar="NAME", help="Name to expect in the server's certificate.")
     ] = ""
     request_timeout: Annotated[
         str,
-        typer.Option(
+        Option(
             "--request-timeout", metavar="DURATION", help="How long one request may take: 5s, 2m; 0 means no limit."
         ),
     ] = REQUEST_TIMEOUT
@@ -81,7 +80,7 @@ def no_empty_path(paths: Sequence[str] | None) -> Sequence[str] | None:
 
 WithNodes = Annotated[
     tuple[str, ...],
-    typer.Option(
+    Option(
         "--with-node",
         metavar="NODES",
         help="Answer as if there were more nodes; may be repeated. FILE (a Node and its ResourceSlices), [like=]NODE, "
@@ -91,7 +90,7 @@ WithNodes = Annotated[
 ]
 Snapshots = Annotated[
     tuple[str, ...],
-    typer.Option(
+    Option(
         "--snapshot",
         metavar="PATH",
         callback=no_empty_path,
@@ -101,31 +100,30 @@ Snapshots = Annotated[
 ]
 Complete = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--complete",
         help="The files of --snapshot have everything: a kind of which they have no object has none in the cluster.",
     ),
 ]
 BaselineOption = Annotated[
-    str,
-    typer.Option("--baseline", metavar="FILE", help="Leave out what FILE lists: only new findings count."),
+    str, Option("--baseline", metavar="FILE", help="Leave out what FILE lists: only new findings count.")
 ]
 WriteBaselineOption = Annotated[
-    bool, typer.Option("--write-baseline", help="Write everything that is found to the file of --baseline, and exit.")
+    bool, Option("--write-baseline", help="Write everything that is found to the file of --baseline, and exit.")
 ]
-Namespace = Annotated[str, typer.Option("--namespace", "-n", metavar="NS", help="Namespace of the pod or claim.")]
+Namespace = Annotated[str, Option("--namespace", "-n", metavar="NS", help="Namespace of the pod or claim.")]
 Labels = Annotated[
-    str, typer.Option("--selector", "-l", metavar="LABELS", help="Only what has these labels: app=web,tier!=test.")
+    str, Option("--selector", "-l", metavar="LABELS", help="Only what has these labels: app=web,tier!=test.")
 ]
 Everywhere = Annotated[
-    bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces, as without it; for those used to kubectl.")
+    bool, Option("--all-namespaces", "-A", help="Of all namespaces, as without it; for those used to kubectl.")
 ]
-Full = Annotated[bool, typer.Option("--full", help="Show everything that is known, as -o wide does.")]
-OutputOption = Annotated[Output, typer.Option("--output", "-o", help="Output format.")]
-ColorOption = Annotated[Color, typer.Option("--color", help="When to colour text output (NO_COLOR is honoured).")]
+Full = Annotated[bool, Option("--full", help="Show everything that is known, as -o wide does.")]
+OutputOption = Annotated[Output, Option("--output", "-o", help="Output format.")]
+ColorOption = Annotated[Color, Option("--color", help="When to colour text output (NO_COLOR is honoured).")]
 SchedulerConfigOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--scheduler-config",
         metavar="FILE",
         help="The KubeSchedulerConfiguration that the scheduler runs with: its profiles, plugins and arguments. "
@@ -133,16 +131,15 @@ SchedulerConfigOption = Annotated[
     ),
 ]
 NoHeaders = Annotated[
-    bool, typer.Option("--no-headers", help="Only the rows of the text table, each on one line with all columns.")
+    bool, Option("--no-headers", help="Only the rows of the text table, each on one line with all columns.")
 ]
-Watch = Annotated[bool, typer.Option("--watch", "-w", help="List again every five seconds; on a terminal in place.")]
+Watch = Annotated[bool, Option("--watch", "-w", help="List again every five seconds; on a terminal in place.")]
 LimitOption = Annotated[
-    int | None,
-    typer.Option("--limit", metavar="N", min=1, help="Show at most N rows of the text table.", show_default=False),
+    int | None, Option("--limit", metavar="N", min=1, help="Show at most N rows of the text table.", show_default=False)
 ]
 ReleaseOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--kubernetes-version",
         metavar="VERSION",
         help="Release whose behaviour is assumed, 1.34 to 1.37. Default: the cluster's, else 1.36.",
@@ -150,7 +147,7 @@ ReleaseOption = Annotated[
 ]
 GatesOption = Annotated[
     tuple[str, ...],
-    typer.Option(
+    Option(
         "--feature-gates",
         metavar="GATE=true|false",
         help="Feature gates that differ from the release's defaults, comma-separated.",

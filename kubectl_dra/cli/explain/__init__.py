@@ -6,7 +6,7 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import Annotated, Final
 
-import typer
+from typer import Argument, Option
 
 from kubectl_dra.cli import options as opt
 from kubectl_dra.cli.command_line import SchedulingFlags
@@ -31,7 +31,7 @@ class ExplainFlags(SchedulingFlags, frozen=True):
 
     target: Annotated[
         tuple[str, ...],
-        typer.Argument(
+        Argument(
             metavar="[pod/NAME | deployment/NAME | node/NAME | NAME]...",
             help="A pod, claim, template, workload (its pod that is stuck), node, class, device or driver. Default: "
             "list everything pending.",
@@ -40,7 +40,7 @@ class ExplainFlags(SchedulingFlags, frozen=True):
     ] = ()
     manifests: Annotated[
         tuple[str, ...],
-        typer.Option(
+        Option(
             "--filename",
             "-f",
             metavar="MANIFEST",
@@ -49,36 +49,33 @@ class ExplainFlags(SchedulingFlags, frozen=True):
         ),
     ] = ()
     labels: Annotated[
-        str,
-        typer.Option("--selector", "-l", metavar="LABELS", help="The pod that is stuck of those with these labels."),
+        str, Option("--selector", "-l", metavar="LABELS", help="The pod that is stuck of those with these labels.")
     ] = ""
     namespace: opt.Namespace = ""
     at: Annotated[
         str,
-        typer.Option(
+        Option(
             "--at",
             metavar="TIME",
             help="As it was then (2026-11-24T03:00Z, or 8h for eight hours ago): of the directory of --snapshot, which "
             "snapshot --every has filled, the last one before.",
         ),
     ] = ""
-    node: Annotated[str, typer.Option("--node", metavar="NODE", help="Only this node.")] = ""
-    request: Annotated[
-        str, typer.Option("--request", metavar="NAME", help="Only this request (or request/subrequest).")
-    ] = ""
+    node: Annotated[str, Option("--node", metavar="NODE", help="Only this node.")] = ""
+    request: Annotated[str, Option("--request", metavar="NAME", help="Only this request (or request/subrequest).")] = ""
     with_devices: Annotated[
-        bool, typer.Option("--devices", help="List every device and the first reason why it is refused.")
+        bool, Option("--devices", help="List every device and the first reason why it is refused.")
     ] = False
     full: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--full",
             help="Show everything behind the answer, not only fifteen lines; of a list, each in a row of its own.",
         ),
     ] = False
     trace: Annotated[
         str,
-        typer.Option(
+        Option(
             "--trace",
             metavar="DEVICE",
             help="Evaluate each part of the selectors on one device ([driver/]pool/device).",
@@ -86,7 +83,7 @@ class ExplainFlags(SchedulingFlags, frozen=True):
     ] = ""
     what_if: Annotated[
         tuple[str, ...],
-        typer.Option(
+        Option(
             "--what-if",
             metavar="CHANGE",
             help="Answer as if something were different; may be repeated. [REQUEST:]count=N, class=NAME, selector=CEL, "
@@ -97,33 +94,30 @@ class ExplainFlags(SchedulingFlags, frozen=True):
     ] = ()
     with_nodes: opt.WithNodes = ()
     all_claims: Annotated[
-        bool, typer.Option("--all", help="A table of every pending claim of the namespace, with its first cause.")
+        bool, Option("--all", help="A table of every pending claim of the namespace, with its first cause.")
     ] = False
-    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Like --all, for all namespaces.")] = (
-        False
-    )
+    all_namespaces: Annotated[bool, Option("--all-namespaces", "-A", help="Like --all, for all namespaces.")] = False
     no_headers: Annotated[
-        bool, typer.Option("--no-headers", help="Of the list of what is pending only the rows, each on one line.")
+        bool, Option("--no-headers", help="Of the list of what is pending only the rows, each on one line.")
     ] = False
-    cause: Annotated[str, typer.Option("--explain", metavar="CAUSE", help="Print the page of one cause and exit.")] = ""
+    cause: Annotated[str, Option("--explain", metavar="CAUSE", help="Print the page of one cause and exit.")] = ""
     message: Annotated[
         str,
-        typer.Option(
+        Option(
             "--message",
             metavar="TEXT",
             help="Say what a message of the kubelet or of a driver means, without any cluster; - reads standard input.",
         ),
     ] = ""
     watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Print the answer whenever it changes; end once allocated.")
+        bool, Option("--watch", "-w", help="Print the answer whenever it changes; end once allocated.")
     ] = False
     verify: Annotated[
-        bool,
-        typer.Option("--verify", help="Evaluate selectors with cel-python as well and report differences."),
+        bool, Option("--verify", help="Evaluate selectors with cel-python as well and report differences.")
     ] = False
     output: Annotated[
         ExplainOutput,
-        typer.Option(
+        Option(
             "--output",
             "-o",
             help="Output format; name lists what is pending, html is one page with the fleet as a picture.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from kubectl_dra.cli import options as opt
 from kubectl_dra.cli.command_line import SchedulingFlags
@@ -35,7 +35,7 @@ class LintFlags(SchedulingFlags, frozen=True):
 
     paths: Annotated[
         tuple[str, ...],
-        typer.Argument(
+        Argument(
             metavar="[PATH]...",
             help="Files, directories, or - for standard input.",
             show_default=False,
@@ -44,7 +44,7 @@ class LintFlags(SchedulingFlags, frozen=True):
     ] = ()
     kustomize: Annotated[
         tuple[str, ...],
-        typer.Option(
+        Option(
             "--kustomize",
             "-k",
             metavar="DIR",
@@ -54,35 +54,33 @@ class LintFlags(SchedulingFlags, frozen=True):
     ] = ()
     select: Annotated[
         tuple[str, ...],
-        typer.Option("--select", metavar="CODES", help="Only these rules: codes, prefixes of codes, or names."),
+        Option("--select", metavar="CODES", help="Only these rules: codes, prefixes of codes, or names."),
     ] = ()
-    ignore: Annotated[tuple[str, ...], typer.Option("--ignore", metavar="CODES", help="Not these rules.")] = ()
+    ignore: Annotated[tuple[str, ...], Option("--ignore", metavar="CODES", help="Not these rules.")] = ()
     fail_on: Annotated[
-        FailOn | None,
-        typer.Option("--fail-on", help="The mildest severity that makes the exit code 1. Default: warning."),
+        FailOn | None, Option("--fail-on", help="The mildest severity that makes the exit code 1. Default: warning.")
     ] = None
-    fix: Annotated[bool, typer.Option("--fix", help="Make the safe fixes in the files.")] = False
+    fix: Annotated[bool, Option("--fix", help="Make the safe fixes in the files.")] = False
     unsafe_fixes: Annotated[
-        bool,
-        typer.Option("--unsafe-fixes", help="With --fix or --diff: also the fixes that may change the meaning."),
+        bool, Option("--unsafe-fixes", help="With --fix or --diff: also the fixes that may change the meaning.")
     ] = False
-    diff: Annotated[bool, typer.Option("--diff", help="Show what the fixes would change; write nothing.")] = False
-    live: Annotated[bool, typer.Option("--live", help="Check against the classes and devices of the cluster.")] = False
+    diff: Annotated[bool, Option("--diff", help="Show what the fixes would change; write nothing.")] = False
+    live: Annotated[bool, Option("--live", help="Check against the classes and devices of the cluster.")] = False
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", metavar="NS", help="With --live: read this namespace of the cluster.")
+        str, Option("--namespace", "-n", metavar="NS", help="With --live: read this namespace of the cluster.")
     ] = ""
     manifests: Annotated[
         tuple[str, ...],
-        typer.Option(
+        Option(
             "--filename", "-f", metavar="PATH", callback=opt.no_empty_path, help="A PATH, as kubectl apply takes it."
         ),
     ] = ()
     recursive: Annotated[
-        bool, typer.Option("--recursive", "-R", hidden=True, help="Nothing more: directories are read so anyway.")
+        bool, Option("--recursive", "-R", hidden=True, help="Nothing more: directories are read so anyway.")
     ] = False
     old: Annotated[
         tuple[str, ...],
-        typer.Option(
+        Option(
             "--old",
             metavar="FILE",
             callback=opt.no_empty_path,
@@ -90,25 +88,24 @@ class LintFlags(SchedulingFlags, frozen=True):
         ),
     ] = ()
     config: Annotated[
-        str, typer.Option("--config", metavar="FILE", help="Configuration instead of the nearest .kubectl-dra.yaml.")
+        str, Option("--config", metavar="FILE", help="Configuration instead of the nearest .kubectl-dra.yaml.")
     ] = ""
-    no_config: Annotated[bool, typer.Option("--no-config", help="Read no configuration.")] = False
+    no_config: Annotated[bool, Option("--no-config", help="Read no configuration.")] = False
     allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Exit with 0 if there is no Kubernetes object to check.")
+        bool, Option("--allow-empty", help="Exit with 0 if there is no Kubernetes object to check.")
     ] = False
     baseline: opt.BaselineOption = ""
     write_baseline: opt.WriteBaselineOption = False
-    rules: Annotated[bool, typer.Option("--rules", help="List all rules and exit.")] = False
-    rule: Annotated[str, typer.Option("--explain", metavar="RULE", help="Explain one rule and exit.")] = ""
+    rules: Annotated[bool, Option("--rules", help="List all rules and exit.")] = False
+    rule: Annotated[str, Option("--explain", metavar="RULE", help="Explain one rule and exit.")] = ""
     verify: Annotated[
-        bool,
-        typer.Option("--verify", help="Evaluate selectors with cel-python as well and report differences."),
+        bool, Option("--verify", help="Evaluate selectors with cel-python as well and report differences.")
     ] = False
-    output: Annotated[LintOutput, typer.Option("--output", "-o", help="Output format.")] = LintOutput.text
+    output: Annotated[LintOutput, Option("--output", "-o", help="Output format.")] = LintOutput.text
     color: opt.ColorOption = opt.Color.auto
     release: Annotated[
         str,
-        typer.Option(
+        Option(
             "--kubernetes-version",
             metavar="VERSION",
             help="Release to check for, 1.31 to 1.37. Default: the cluster's with --live or --snapshot, else 1.37.",
@@ -116,7 +113,7 @@ class LintFlags(SchedulingFlags, frozen=True):
     ] = ""
     upgraded_from: Annotated[
         str,
-        typer.Option(
+        Option(
             "--from",
             metavar="VERSION",
             help="Release before an upgrade: what it changes for PATH, or else in the cluster (--live, --snapshot).",

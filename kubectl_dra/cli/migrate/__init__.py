@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from kubectl_dra.cli import options as opt
 from kubectl_dra.cli.command_line import ReadingFlags
@@ -50,7 +50,7 @@ class MigrateFlags(ReadingFlags, frozen=True):
 
     paths: Annotated[
         tuple[str, ...],
-        typer.Argument(
+        Argument(
             metavar="[plan] [PATH]...",
             help="Files, directories, or - for standard input. After the word plan: the manifests to roll out.",
             show_default=False,
@@ -59,7 +59,7 @@ class MigrateFlags(ReadingFlags, frozen=True):
     ] = ()
     kustomize: Annotated[
         tuple[str, ...],
-        typer.Option(
+        Option(
             "--kustomize",
             "-k",
             metavar="DIR",
@@ -67,27 +67,22 @@ class MigrateFlags(ReadingFlags, frozen=True):
             help="Migrate the files of a kustomization; with -o yaml, what it builds.",
         ),
     ] = ()
-    diff: Annotated[bool, typer.Option("--diff", help="Show the changes as a unified diff; write nothing.")] = False
-    check: Annotated[bool, typer.Option("--check", help="Only list what would change or is refused.")] = False
-    write: Annotated[bool, typer.Option("--write", help="Change the files.")] = False
+    diff: Annotated[bool, Option("--diff", help="Show the changes as a unified diff; write nothing.")] = False
+    check: Annotated[bool, Option("--check", help="Only list what would change or is refused.")] = False
+    write: Annotated[bool, Option("--write", help="Change the files.")] = False
     interactive: Annotated[
-        bool, typer.Option("--interactive", help="Show the diff of each file and ask whether to write it.")
+        bool, Option("--interactive", help="Show the diff of each file and ask whether to write it.")
     ] = False
     output_dir: Annotated[
-        str,
-        typer.Option("--output-dir", metavar="DIR", help="Write all files, changed or not, below DIR instead."),
+        str, Option("--output-dir", metavar="DIR", help="Write all files, changed or not, below DIR instead.")
     ] = ""
     claims_file: Annotated[
         str,
-        typer.Option(
-            "--claims-file",
-            metavar="FILE",
-            help="Append new objects to FILE. Default: the file of the workload.",
-        ),
+        Option("--claims-file", metavar="FILE", help="Append new objects to FILE. Default: the file of the workload."),
     ] = ""
     strategy: Annotated[
         StrategyChoice,
-        typer.Option(
+        Option(
             "--strategy",
             help="claims: pods claim devices. extended-resource: DeviceClasses take over the resource name and the "
             "workloads stay (1.36 and later). auto: the second if it is equivalent, else the first.",
@@ -95,60 +90,51 @@ class MigrateFlags(ReadingFlags, frozen=True):
     ] = StrategyChoice.claims
     share: Annotated[
         ShareChoice,
-        typer.Option("--share", help="template: each pod has its own devices. claim: all pods of a workload share."),
+        Option("--share", help="template: each pod has its own devices. claim: all pods of a workload share."),
     ] = ShareChoice.template
     to: Annotated[
-        WrittenVersion | None,
-        typer.Option("--to", help="API version to write. Default: v1, or the newest in the release."),
+        WrittenVersion | None, Option("--to", help="API version to write. Default: v1, or the newest in the release.")
     ] = None
     unsafe: Annotated[
-        bool,
-        typer.Option("--unsafe", help="Also make changes after which pods may get other devices, or run elsewhere."),
+        bool, Option("--unsafe", help="Also make changes after which pods may get other devices, or run elsewhere.")
     ] = False
     reverse: Annotated[
-        bool,
-        typer.Option("--reverse", help="Turn claims that migrate created back into requests of device plugins."),
+        bool, Option("--reverse", help="Turn claims that migrate created back into requests of device plugins.")
     ] = False
     live: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--live",
             help="Read the cluster. Without PATH: what uses device plugins; with PATH: where the pods could run.",
         ),
     ] = False
-    namespace: Annotated[
-        str, typer.Option("--namespace", "-n", metavar="NS", help="Only this namespace of the cluster.")
-    ] = ""
-    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="All namespaces of the cluster.")] = (
-        False
+    namespace: Annotated[str, Option("--namespace", "-n", metavar="NS", help="Only this namespace of the cluster.")] = (
+        ""
     )
+    all_namespaces: Annotated[bool, Option("--all-namespaces", "-A", help="All namespaces of the cluster.")] = False
     vendors: Annotated[
-        tuple[str, ...],
-        typer.Option("--vendors", metavar="FILE", help="More vendors, as in kubectl_dra/data/vendors."),
+        tuple[str, ...], Option("--vendors", metavar="FILE", help="More vendors, as in kubectl_dra/data/vendors.")
     ] = ()
     values: Annotated[
         tuple[str, ...],
-        typer.Option("--values", "-f", metavar="FILE", help="Values for charts, as helm takes them. Repeatable."),
+        Option("--values", "-f", metavar="FILE", help="Values for charts, as helm takes them. Repeatable."),
     ] = ()
     sets: Annotated[
         tuple[str, ...],
-        typer.Option("--set", metavar="KEY=VALUE", help="One value for charts, as helm takes it. Repeatable."),
+        Option("--set", metavar="KEY=VALUE", help="One value for charts, as helm takes it. Repeatable."),
     ] = ()
     exclude: Annotated[
-        tuple[str, ...],
-        typer.Option("--exclude", metavar="PATTERN", help="Skip matching files and directories below PATH."),
+        tuple[str, ...], Option("--exclude", metavar="PATTERN", help="Skip matching files and directories below PATH.")
     ] = ()
     baseline: opt.BaselineOption = ""
     write_baseline: opt.WriteBaselineOption = False
     release: Annotated[
         str,
-        typer.Option(
-            "--kubernetes-version", metavar="VERSION", help="Release to write for, 1.32 to 1.37. Default: 1.37."
-        ),
+        Option("--kubernetes-version", metavar="VERSION", help="Release to write for, 1.32 to 1.37. Default: 1.37."),
     ] = ""
-    code: Annotated[str, typer.Option("--explain", metavar="CODE", help="Explain one code and exit.")] = ""
+    code: Annotated[str, Option("--explain", metavar="CODE", help="Explain one code and exit.")] = ""
     output: Annotated[
-        MigrateOutput, typer.Option("--output", "-o", help="Output format; yaml prints the migrated manifests.")
+        MigrateOutput, Option("--output", "-o", help="Output format; yaml prints the migrated manifests.")
     ] = MigrateOutput.text
     color: opt.ColorOption = opt.Color.auto
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from kubectl_dra.cli import options as opt
 from kubectl_dra.cli.command_line import ClusterCommand, ReadingFlags
@@ -31,26 +31,25 @@ class TaintOutput(StrEnum):
     name = "name"
 
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Yes = Annotated[bool, Option("--yes", "-y", help="Do not ask.")]
 
 
 DryRunOption = Annotated[
-    DryRun,
-    typer.Option("--dry-run", help="client: only print what would be done; server: also let the server check it."),
+    DryRun, Option("--dry-run", help="client: only print what would be done; server: also let the server check it.")
 ]
 
 
-OutputOption = Annotated[TaintOutput, typer.Option("--output", "-o", help="Output format.")]
+OutputOption = Annotated[TaintOutput, Option("--output", "-o", help="Output format.")]
 
 
 FieldManager = Annotated[
-    str, typer.Option("--field-manager", metavar="NAME", help="Name under which the server records the changes.")
+    str, Option("--field-manager", metavar="NAME", help="Name under which the server records the changes.")
 ]
 
 
 Wait = Annotated[
     str,
-    typer.Option(
+    Option(
         "--wait", metavar="[=TIMEOUT]", help="Wait, optionally at most this long: 90s, 30m, 2h.", show_default=False
     ),
 ]
@@ -82,29 +81,22 @@ class DeviceFlags(ReadingFlags, frozen=True):
 
     COMMAND = OptionalWait
     namespace: opt.Namespace = ""
-    nodes: Annotated[
-        tuple[str, ...], typer.Option("--node", metavar="NODE", help="Devices that this node can use.")
-    ] = ()
-    drivers: Annotated[tuple[str, ...], typer.Option("--driver", metavar="NAME", help="Devices of this driver.")] = ()
-    pools: Annotated[
-        tuple[str, ...], typer.Option("--pool", metavar="[DRIVER/]POOL", help="Devices of this pool.")
-    ] = ()
+    nodes: Annotated[tuple[str, ...], Option("--node", metavar="NODE", help="Devices that this node can use.")] = ()
+    drivers: Annotated[tuple[str, ...], Option("--driver", metavar="NAME", help="Devices of this driver.")] = ()
+    pools: Annotated[tuple[str, ...], Option("--pool", metavar="[DRIVER/]POOL", help="Devices of this pool.")] = ()
     classes: Annotated[
-        tuple[str, ...], typer.Option("--class", metavar="NAME", help="Devices that this DeviceClass selects.")
+        tuple[str, ...], Option("--class", metavar="NAME", help="Devices that this DeviceClass selects.")
     ] = ()
     selector: Annotated[
-        str, typer.Option("--selector", metavar="CEL", help="Devices for which this CEL expression is true.")
+        str, Option("--selector", metavar="CEL", help="Devices for which this CEL expression is true.")
     ] = ""
     hardware: Annotated[
-        tuple[str, ...], typer.Option("--uuid", metavar="ID", help="The device with this UUID or serial number.")
+        tuple[str, ...], Option("--uuid", metavar="ID", help="The device with this UUID or serial number.")
     ] = ()
     claims: Annotated[
-        tuple[str, ...],
-        typer.Option("--claim", metavar="[NS/]NAME", help="The devices that this ResourceClaim holds."),
+        tuple[str, ...], Option("--claim", metavar="[NS/]NAME", help="The devices that this ResourceClaim holds.")
     ] = ()
-    pods: Annotated[
-        tuple[str, ...], typer.Option("--pod", metavar="[NS/]NAME", help="The devices that this pod holds.")
-    ] = ()
+    pods: Annotated[tuple[str, ...], Option("--pod", metavar="[NS/]NAME", help="The devices that this pod holds.")] = ()
 
     @property
     def select(self) -> bool:
@@ -117,36 +109,32 @@ class TaintFlags(DeviceFlags, frozen=True):
     """The flags and arguments of ``taint``."""
 
     words: Annotated[
-        tuple[str, ...],
-        typer.Argument(metavar="[DEVICE]... KEY[=VALUE]:EFFECT | KEY[[=VALUE]:EFFECT]-", show_default=False),
+        tuple[str, ...], Argument(metavar="[DEVICE]... KEY[=VALUE]:EFFECT | KEY[[=VALUE]:EFFECT]-", show_default=False)
     ] = ()
-    list_taints: Annotated[bool, typer.Option("--list", help="List every taint of the cluster.")] = False
+    list_taints: Annotated[bool, Option("--list", help="List every taint of the cluster.")] = False
     all_namespaces: opt.Everywhere = False
     no_headers: opt.NoHeaders = False
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, recorded with the rule.")] = ""
-    ticket: Annotated[str, typer.Option("--ticket", metavar="ID", help="A ticket number, recorded with the rule.")] = ""
+    reason: Annotated[str, Option("--reason", metavar="TEXT", help="The reason, recorded with the rule.")] = ""
+    ticket: Annotated[str, Option("--ticket", metavar="ID", help="A ticket number, recorded with the rule.")] = ""
     expires: Annotated[
-        str,
-        typer.Option("--expires", metavar="DURATION", help="Time after which untaint --expired removes the rule."),
+        str, Option("--expires", metavar="DURATION", help="Time after which untaint --expired removes the rule.")
     ] = ""
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a different rule for the same device and key.")
-    ] = False
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace a different rule for the same device and key.")] = (
+        False
+    )
     wait: Wait = ""
     drain: Annotated[
-        bool, typer.Option("--drain", help="NoSchedule now, NoExecute after --grace or when the device is free.")
+        bool, Option("--drain", help="NoSchedule now, NoExecute after --grace or when the device is free.")
     ] = False
     grace: Annotated[
         str,
-        typer.Option(
-            "--grace", metavar="DURATION", help="With --drain: time for pods to end by themselves. [default: 5m]"
-        ),
+        Option("--grace", metavar="DURATION", help="With --drain: time for pods to end by themselves. [default: 5m]"),
     ] = ""
     yes: Yes = False
     dry_run: DryRunOption = DryRun.none
     output: Annotated[
         TaintOutput,
-        typer.Option(
+        Option(
             "--output", "-o", help="Output format; json is a report, yaml the rules, which kubectl apply -f - takes."
         ),
     ] = TaintOutput.text
@@ -157,12 +145,10 @@ class TaintFlags(DeviceFlags, frozen=True):
 class UntaintFlags(DeviceFlags, frozen=True):
     """The flags and arguments of ``untaint``."""
 
-    words: Annotated[
-        tuple[str, ...], typer.Argument(metavar="[DEVICE]... [KEY[[=VALUE]:EFFECT]-]", show_default=False)
-    ] = ()
-    expired: Annotated[bool, typer.Option("--expired", help="Every expired rule of kubectl dra.")] = False
+    words: Annotated[tuple[str, ...], Argument(metavar="[DEVICE]... [KEY[[=VALUE]:EFFECT]-]", show_default=False)] = ()
+    expired: Annotated[bool, Option("--expired", help="Every expired rule of kubectl dra.")] = False
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Also remove rules that others made for exactly these devices.")
+        bool, Option("--overwrite", help="Also remove rules that others made for exactly these devices.")
     ] = False
     wait: Wait = ""
     yes: Yes = False
