@@ -129,8 +129,7 @@ usage, names that do not exist, input that cannot be read and a cluster that doe
 
 
 def root(
-    context: typer.Context,
-    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+    context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and exit.")
 ) -> None:
     if version:
         from kubectl_dra import __version__

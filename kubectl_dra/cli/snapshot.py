@@ -25,15 +25,7 @@ from kubectl_dra.cluster.files import drop_oldest, path_at
 from kubectl_dra.cluster.identities import Json
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.live import About, ApiServer
-from kubectl_dra.cluster.save import (
-    Recorder,
-    check_target,
-    disagreements,
-    record_files,
-    said,
-    write_file,
-    write_list,
-)
+from kubectl_dra.cluster.save import Recorder, check_target, disagreements, record_files, said, write_file, write_list
 from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Snapshot
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report.color import tell

@@ -133,13 +133,7 @@ def _command_of(code: str) -> str:
 # Flags of ``kubectl get`` that a command does not have, and why.
 
 
-_LONG: Final = {
-    "--all-namespaces": "-A",
-    "--namespace": "-n",
-    "--selector": "-l",
-    "--output": "-o",
-    "--watch": "-w",
-}
+_LONG: Final = {"--all-namespaces": "-A", "--namespace": "-n", "--selector": "-l", "--output": "-o", "--watch": "-w"}
 _ONE_CLUSTER: Final = "it counts the whole cluster"
 _PLACES: Final = "it places the pods of a manifest and lists nothing"
 _TAINTS: Final = "devices and their taints are in no namespace and have no labels"

@@ -41,11 +41,7 @@ class Removals(Struct, frozen=True):
 
 
 def plan_removals(
-    rules: Iterable[DeviceTaintRule],
-    targets: Sequence[Target],
-    removals: Sequence[Removal],
-    *,
-    overwrite: bool,
+    rules: Iterable[DeviceTaintRule], targets: Sequence[Target], removals: Sequence[Removal], *, overwrite: bool
 ) -> Removals:
     """Our rules for exactly these devices; others' rules only with ``overwrite``, and broader ones never."""
     wanted = {target.id: target for target in targets}

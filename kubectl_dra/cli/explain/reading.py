@@ -17,15 +17,7 @@ from kubectl_dra.api.pods import Pod
 from kubectl_dra.cli.command_line import SchedulingFlags
 from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.target import TypedTarget, is_elsewhere
-from kubectl_dra.cli.live import (
-    Progress,
-    api_server,
-    read_kinds,
-    read_live,
-    read_saved,
-    seconds,
-    with_neighbours,
-)
+from kubectl_dra.cli.live import Progress, api_server, read_kinds, read_live, read_saved, seconds, with_neighbours
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.snapshot import Snapshot

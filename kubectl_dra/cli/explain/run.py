@@ -14,13 +14,7 @@ from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.cli.command_line import assumed_flags, cluster_flags, repeated, with_other_values
 from kubectl_dra.cli.explain import RELEASE, SCHEDULER_CONFIG, ExplainFlags, ExplainOutput
-from kubectl_dra.cli.explain.questions import (
-    Answers,
-    Posed,
-    asked_targets,
-    fleet,
-    questions_of,
-)
+from kubectl_dra.cli.explain.questions import Answers, Posed, asked_targets, fleet, questions_of
 from kubectl_dra.cli.explain.reading import (
     all_completed,
     asked_settings,
