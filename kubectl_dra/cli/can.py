@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
@@ -22,9 +22,6 @@ from kubectl_dra.exit_codes import EXIT_NO
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.safe_output import put
 from kubectl_dra.text import amount, did_you_mean, nearest
-
-if TYPE_CHECKING:
-    from kubectl_dra.cluster.live import ApiServer
 
 
 class Needs(Struct, frozen=True):
@@ -207,8 +204,8 @@ def _asked(flags: CanFlags, connection: ConnectionFlags) -> tuple[list[Access], 
     try:
         answers = discovery.allowed(cluster.client, wanted)
         missing = [permission for permission, answer in zip(wanted, answers, strict=True) if not answer]
-        if any(permission in NEIGHBOURS for permission in missing):
-            missing = [permission for permission in missing if _is_served(permission, cluster)]
+        # Nobody needs a permission on a layer that the cluster does not run.
+        missing = [need for need in missing if (kind := NEIGHBOURS.get(need)) is None or cluster.unserved(kind) is None]
         local = [permission for permission in missing if is_namespaced_resource(permission.resource)]
         within = discovery.allowed(cluster.client, local, cluster.namespace)
         user = (discovery.user(cluster.client) or connection.as_user) if missing else ""
@@ -225,12 +222,6 @@ def _asked(flags: CanFlags, connection: ConnectionFlags) -> tuple[list[Access], 
         lacks = tuple(permission for permission in (*needs.always, *needs.sometimes) if permission in missing)
         permissions.append(Access(name, needs, lacks, there))
     return permissions, user, cluster.namespace
-
-
-def _is_served(permission: Permission, cluster: ApiServer) -> bool:
-    """Whether the cluster may have such objects: nobody needs a permission on a layer that it does not run."""
-    kind = NEIGHBOURS.get(permission)
-    return kind is None or cluster.unserved(kind) is None
 
 
 def _write_text(permissions: Sequence[Access], user: str, namespace: str, where: ClusterFlags, asked: CanFlags) -> None:

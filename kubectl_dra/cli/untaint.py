@@ -14,7 +14,7 @@ from kubectl_dra.api.taints import BLOCKING_EFFECTS, DeviceTaintRule
 from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.taint import DeviceFlags, TaintFlags, UntaintFlags, session
-from kubectl_dra.cli.taint.session import TaintedCluster, confirmed, say
+from kubectl_dra.cli.taint.session import TaintedCluster, confirmed
 from kubectl_dra.cluster.client import Answered
 from kubectl_dra.cluster.snapshot import FORBIDDEN, UNREADABLE
 from kubectl_dra.cluster.time_read import moment
@@ -26,6 +26,7 @@ from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.phrase import with_owner
 from kubectl_dra.report import taint_text as text
+from kubectl_dra.report.color import tell
 from kubectl_dra.report.phrases import written
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import KIND, RuleRefused, RuleWriter
@@ -66,7 +67,7 @@ def run(flags: UntaintFlags, connection: ConnectionFlags) -> int:
     session.say_gaps(tainted)
     plan, ids = _plan(tainted, flags, words)
     if flags.select and len(plan.rules) > 1 and flags.dry_run == "none" and not _agreed(plan, yes=flags.yes):
-        say("nothing was changed")
+        tell("nothing was changed")
         return EXIT_NO
     result = Untainted(flags.dry_run.value, (), plan.staying, expired_only=flags.expired)
     removed: list[RuleRemoved] = []
@@ -89,10 +90,10 @@ def run(flags: UntaintFlags, connection: ConnectionFlags) -> int:
             _report(replace(result, removed=tuple(removed), exit_code=EXIT_ERROR), output, color, where)
         raise
     except KeyboardInterrupt:
-        say("")
+        tell("")
         if removed:
             _report(replace(result, removed=tuple(removed), exit_code=EXIT_INTERRUPTED), output, color, where)
-        say("interrupted: run the same command again to go on from here")
+        tell("interrupted: run the same command again to go on from here")
         return EXIT_INTERRUPTED
     _report(result, output, color, where)
     return result.exit_code
@@ -147,7 +148,7 @@ def _meant_as_key(tainted: TaintedCluster, names: Sequence[str]) -> str:
 
 def _agreed(plan: Removals, *, yes: bool) -> bool:
     for device, rule in plan.rules:
-        say(f"{device}: DeviceTaintRule {rule.metadata.name}")
+        tell(f"{device}: DeviceTaintRule {rule.metadata.name}")
     return confirmed(f"Remove these {len(plan.rules)} rules?", yes=yes)
 
 
@@ -177,7 +178,7 @@ def _remove(rules: RuleWriter, device: DeviceID, rule: DeviceTaintRule) -> RuleR
 def _wait(tainted: TaintedCluster, ids: Sequence[DeviceID], deadline: float | None, result: Untainted) -> Untainted:
     """Wait until no taint blocks the devices and their pools are usable, as ``devices`` and ``explain`` see it."""
     assert tainted.cluster is not None
-    patience = Patience(say, deadline, limit=tainted.cluster.client.until)
+    patience = Patience(tell, deadline, limit=tainted.cluster.client.until)
     reported: tuple[str, ...] = ()
     # This may take hours, and each look leaves garbage.
     gc.enable()
@@ -189,7 +190,7 @@ def _wait(tainted: TaintedCluster, ids: Sequence[DeviceID], deadline: float | No
                     break
                 if obstacles != reported:
                     for sentence in obstacles:
-                        say(f"waiting: {sentence}")
+                        tell(f"waiting: {sentence}")
                     reported = obstacles
                 if patience.expired():
                     return replace(result, allocatable=False, left=reported, exit_code=EXIT_NO)

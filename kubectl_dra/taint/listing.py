@@ -59,7 +59,10 @@ def list_taints(rows: Sequence[DeviceRow], snapshot: Snapshot, at: datetime) -> 
     """Rules that can select several devices first, by name; then by device, rules before drivers' taints."""
     users = _users(snapshot)
     by_id = {row.id: row for row in rows}
-    lines = [_rule(rule, rows, by_id, users, at) for rule in sorted(snapshot.taint_rules, key=_name)]
+    lines = [
+        _rule(rule, rows, by_id, users, at)
+        for rule in sorted(snapshot.taint_rules, key=lambda rule: rule.metadata.name)
+    ]
     for row in sorted(by_id.values(), key=lambda row: row.id):
         for taint in row.taints:
             if not taint.rule:
@@ -76,10 +79,6 @@ def list_taints(rows: Sequence[DeviceRow], snapshot: Snapshot, at: datetime) -> 
                 )
     lines.sort(key=lambda line: (not line.selects, line.devices if not line.selects else (), line.owner == DRIVER))
     return lines
-
-
-def _name(rule: DeviceTaintRule) -> str:
-    return rule.metadata.name
 
 
 def _rule(

@@ -39,9 +39,6 @@ class Holder(Struct, frozen=True):
     name: str
     uid: str
 
-    def __str__(self) -> str:
-        return f"claim {self.namespace}/{self.name}"
-
 
 class PodState(Struct, frozen=True):
     """A pod's progress toward its end. ``since`` is a time of the API, ``why`` what delays it."""
@@ -162,7 +159,7 @@ class Drain:
         remaining: list[Holder] = []
         pods: dict[tuple[str, str, str], PodState] = {}
         for holder in holders:
-            raw = self._get("ResourceClaim", holder.name, holder.namespace)
+            raw = self._watcher.get("ResourceClaim", holder.name, holder.namespace)
             claim = ResourceClaim.from_json(raw) if raw is not None else None
             if claim is not None and holder in _held(claim, self._rules):
                 remaining.append(holder)
@@ -217,7 +214,7 @@ class Drain:
         return "running; not evicted yet"
 
     def _pod(self, namespace: str, name: str, uid: str, drivers: Sequence[str] = ()) -> PodState:
-        raw = self._get("Pod", name, namespace)
+        raw = self._watcher.get("Pod", name, namespace)
         if raw is None:
             return PodState(GONE, why="the pod is gone; kube-controller-manager has not released its claim yet")
         pod = Pod.from_json(raw)
@@ -243,7 +240,7 @@ class Drain:
 
     def _check_rules(self) -> None:
         for device, taint in self._rules.items():
-            if taint.rule and self._get("DeviceTaintRule", taint.rule, "") is None:
+            if taint.rule and self._watcher.get("DeviceTaintRule", taint.rule) is None:
                 raise RuleGone(f"DeviceTaintRule {taint.rule} of device {device} was deleted by somebody else")
 
     def _check_published(self) -> None:
@@ -263,9 +260,6 @@ class Drain:
     def _slices(self) -> list[dict[str, Any]]:
         path = self._cluster.path("ResourceSlice")
         return self._cluster.client.list_items(path, slices_of(self._rules)) if path else []
-
-    def _get(self, kind: str, name: str, namespace: str) -> dict[str, Any] | None:
-        return self._watcher.get(kind, name, namespace)
 
 
 def slices_of(devices: Iterable[DeviceID]) -> dict[str, str]:

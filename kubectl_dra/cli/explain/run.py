@@ -23,7 +23,16 @@ from kubectl_dra.cli.explain.reading import (
     taken_then,
     with_daemon_sets,
 )
-from kubectl_dra.cli.explain.target import KindAbsent, MadeFrom, NotMade, NotThere, Picked, UsedBy, targets_of
+from kubectl_dra.cli.explain.target import (
+    BY_ITSELF,
+    KindAbsent,
+    MadeFrom,
+    NotMade,
+    NotThere,
+    Picked,
+    UsedBy,
+    targets_of,
+)
 from kubectl_dra.cli.live import Progress, passes
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.command import Argv, CommandLine
@@ -77,7 +86,7 @@ def _run(flags: ExplainFlags, connection: ConnectionFlags) -> int:
         check(flags.with_nodes)
     scheduler_config(flags, UNTOLD)
     targets = () if flags.everything and not flags.labels else asked_targets(flags)
-    if any(target.kind in ("node", "computedomain") or target.is_listed for target in targets):
+    if any(target.kind in BY_ITSELF for target in targets):
         from kubectl_dra.cli.explain.single_object import run_by_itself
 
         return run_by_itself(targets, flags, connection)

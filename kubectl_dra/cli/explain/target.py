@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 _FEW: Final = 3
 """Names that are proposed."""
+BY_ITSELF: Final = ("node", "class", "device", "driver", "computedomain")
+"""Kinds that are explained one at a time, and through no pod."""
 LABELS: Final = "labels"
 """The kind of a target that is a label selector: the pods with these labels."""
 FORM: Final = (
@@ -55,11 +57,6 @@ class TypedTarget(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.kind.lower()}/{self.name}" if self.kind else self.name
-
-    @property
-    def is_listed(self) -> bool:
-        """Whether the answer is that of ``devices`` or ``drivers``."""
-        return self.kind in ("class", "device", "driver")
 
 
 def targets_of(words: Sequence[str]) -> tuple[TypedTarget, ...]:

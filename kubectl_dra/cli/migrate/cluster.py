@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from kubectl_dra.api.releases import EXPLAINED, GROUP, WRITTEN, parse_release
+from kubectl_dra.api.releases import EXPLAINED, GROUP, parse_release
 from kubectl_dra.cli.live import Progress, api_server, read_saved
 from kubectl_dra.cli.migrate import MigrateFlags
 from kubectl_dra.cli.migrate.files import write_new
@@ -70,12 +70,6 @@ def _look_at_files(flags: MigrateFlags) -> ClusterSeen:
     snapshot.require_namespace(flags.namespace)
     named = [path for path in flags.snapshots if path != "-"]
     return ClusterSeen(snapshot, list(file_workloads(find_inputs(named))), (), namespace, flags.namespace)
-
-
-def release_of(seen: ClusterSeen) -> str:
-    """The release of the cluster, mapped to one that migrate knows; empty if unknown."""
-    release = seen.snapshot.release
-    return str(WRITTEN.closest(release)) if release else ""
 
 
 def survey(seen: ClusterSeen, settings: MigrationSettings) -> Survey:

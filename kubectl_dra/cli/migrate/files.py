@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kubectl_dra.cli.command_line import repeated
 from kubectl_dra.cli.migrate import MigrateFlags
-from kubectl_dra.command import ClusterFlags
+from kubectl_dra.command import Argv, ClusterFlags
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.manifests.files import Through, replace_bytes, replace_files
 from kubectl_dra.manifests.inputs import STDIN, Input, read
@@ -174,8 +174,13 @@ def next_commands(flags: MigrateFlags, report: MigrationReport, where: ClusterFl
     switches = [flag for flag, on in (("--unsafe", unsafe), ("--reverse", flags.reverse)) if on]
     same = ("kubectl", "dra", "migrate", *flags.paths, *repeated(given), *switches)
     if flags.of_cluster:
-        live = ("--live",) if flags.live else ()
-        scope = ("-A",) if flags.all_namespaces else repeated({"-n": (flags.namespace,)})
-        return (shlex.join((*same, *live, *scope, *where.flags, "--diff")),)
+        return (shlex.join((*same, *about_cluster(flags, where), "--diff")),)
     asks = not flags.reverse and bool(report.moved)
     return tuple(shlex.join((*same, flag)) for flag in ("--diff", *(("--live",) if asks else ())))
+
+
+def about_cluster(flags: MigrateFlags, where: ClusterFlags) -> Argv:
+    """The flags about the cluster, for a command that goes on."""
+    live = ("--live",) if flags.live else ()
+    scope = ("-A",) if flags.all_namespaces else repeated({"-n": (flags.namespace,)})
+    return (*live, *scope, *where.flags)

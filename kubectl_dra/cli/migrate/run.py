@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from kubectl_dra.api.releases import TARGET, WRITTEN, Release, gate_default, versions_of
-from kubectl_dra.cli.command_line import cluster_flags, repeated
+from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.file_commands import (
     check_baseline,
     new_findings,
@@ -20,7 +20,14 @@ from kubectl_dra.cli.file_commands import (
 )
 from kubectl_dra.cli.migrate import MigrateFlags
 from kubectl_dra.cli.migrate.charts import ChartFlags, of_charts
-from kubectl_dra.cli.migrate.files import next_commands, output_names, output_texts, write_all, write_below
+from kubectl_dra.cli.migrate.files import (
+    about_cluster,
+    next_commands,
+    output_names,
+    output_texts,
+    write_all,
+    write_below,
+)
 from kubectl_dra.cli.release import named_release
 from kubectl_dra.cli.usage_errors import unknown_code
 from kubectl_dra.command import CommandLine
@@ -117,11 +124,8 @@ def _looked(flags: MigrateFlags, connection: ConnectionFlags, *, whole: bool = F
 
 def _for_cluster(flags: MigrateFlags, seen: ClusterSeen | None) -> MigrateFlags:
     """The command line with the cluster's release, unless another one is asked for."""
-    if seen is None or flags.release:
-        return flags
-    from kubectl_dra.cli.migrate.cluster import release_of
-
-    return replace(flags, release=release_of(seen))
+    release = seen.snapshot.release if seen is not None else None
+    return replace(flags, release=str(WRITTEN.closest(release))) if release and not flags.release else flags
 
 
 def _survey(flags: MigrateFlags, connection: ConnectionFlags) -> int:
@@ -134,16 +138,10 @@ def _survey(flags: MigrateFlags, connection: ConnectionFlags) -> int:
     assert seen is not None
     survey = migrate_cluster.survey(seen, _settings(_for_cluster(flags, seen)))
     code = EXIT_NO if flags.check and (survey.uses or any(clash.same for clash in survey.clashes)) else 0
-    migrate_cluster.show_survey(survey, flags.output, flags.color, code, _plan_of(flags, connection))
+    asked = about_cluster(flags, cluster_flags(flags, connection))
+    plan = CommandLine(("kubectl", "dra", "migrate", "plan", *asked, "--output-dir", "plan"))
+    migrate_cluster.show_survey(survey, flags.output, flags.color, code, plan)
     return code
-
-
-def _plan_of(flags: MigrateFlags, connection: ConnectionFlags) -> CommandLine:
-    """The command that writes the rollout for what was looked at."""
-    live = ("--live",) if flags.live else ()
-    scope = ("-A",) if flags.all_namespaces else repeated({"-n": (flags.namespace,)})
-    where = cluster_flags(flags, connection)
-    return CommandLine(("kubectl", "dra", "migrate", "plan", *live, *scope, *where.flags, "--output-dir", "plan"))
 
 
 def _rollout(flags: MigrateFlags, connection: ConnectionFlags) -> int:

@@ -24,6 +24,7 @@ from kubectl_dra.exit_codes import EXIT_UNDETERMINED
 from kubectl_dra.explain.devices.device_state import older_slice
 from kubectl_dra.explain.phrase import with_owner
 from kubectl_dra.report import taint_list
+from kubectl_dra.report.color import tell
 from kubectl_dra.report.phrases import devices_named, written
 from kubectl_dra.report.taint_text import why_unread
 from kubectl_dra.taint import times
@@ -37,9 +38,6 @@ from kubectl_dra.taint.device_taint_rules import (
     blind_scheduler,
     content,
     decide,
-    rules_unseen,
-    served_in,
-    undetermined,
     version_assumed,
     what_rules_need,
 )
@@ -75,11 +73,6 @@ class Plan(Struct, frozen=True):
         return tuple(step.desired for step in self.steps)
 
     @property
-    def evicts(self) -> bool:
-        """Whether a rule deletes pods, now or later."""
-        return any(step.desired.taint.effect == "NoExecute" for step in self.steps)
-
-    @property
     def refused(self) -> bool:
         """Whether an existing rule prevents the change."""
         return any(step.decision.action == "refuse" for step in self.steps)
@@ -99,21 +92,6 @@ class Plan(Struct, frozen=True):
             if self.refused and outcome != REFUSED:
                 outcome = SKIPPED
         return RuleDone(step.target, step.desired, outcome, rule, step.decision.why if outcome == expected else "")
-
-    @property
-    def served(self) -> bool | None:
-        """Whether the cluster serves DeviceTaintRules; None where saved objects do not tell."""
-        return _served(self.tainted)
-
-    @property
-    def unseen(self) -> str:
-        """Note that it is invisible whether the cluster acts on rules; empty where it is visible, or the default."""
-        return _unseen(self.tainted)
-
-    @property
-    def scheduler_is_blind(self) -> bool:
-        """Whether the cluster's scheduler ignores DeviceTaintRules, so that writing one may do harm."""
-        return rules_unseen(self.tainted.snapshot) is True
 
 
 def make_plan(flags: TaintFlags, words: Words, connection: ConnectionFlags) -> Plan:
@@ -165,22 +143,13 @@ def _desired_rule(flags: TaintFlags, target: Target, taint: TaintSpec, at: datet
     return DesiredRule(target.id, taint, flags.reason, flags.ticket, expires, target.hardware, grace)
 
 
-def _served(tainted: TaintedCluster) -> bool | None:
-    # A cluster that does not serve them is an error before there is a plan.
-    return tainted.cluster is not None or served_in(tainted.snapshot, tainted.settings.scheduler.release)
-
-
-def _unseen(tainted: TaintedCluster) -> str:
-    return undetermined(tainted.serving) if tainted.serving is not None else ""
-
-
 def _warnings(tainted: TaintedCluster, targets: Sequence[Target], own: Set[str]) -> Iterator[str]:
-    if _served(tainted) is not True:
+    if tainted.served is not True:
         yield what_rules_need(tainted.settings.scheduler.release)
     blind = blind_scheduler(tainted.snapshot)
     if blind:
         yield blind
-    if unseen := _unseen(tainted):
+    if unseen := tainted.unseen:
         yield unseen
     yield from _shared(parts_of([target.id for target in targets], tainted.inventory.rows), tainted.devices)
     # What is said of one device is said of all alike at once.
@@ -253,7 +222,7 @@ def run(flags: TaintFlags, connection: ConnectionFlags) -> int:
         write(list_json(lines, notes), output, sys.stdout, code)
         return code
     for note in notes:
-        session.say(f"note: {note}")
+        tell(f"note: {note}")
     if output == "name":
         taint_list.write_rule_names(lines, sys.stdout)
     else:

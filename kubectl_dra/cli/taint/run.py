@@ -15,17 +15,18 @@ from kubectl_dra.cli.listing import tell_age
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cli.taint import TaintFlags
 from kubectl_dra.cli.taint.plan import DEFAULT_GRACE, Plan, make_plan
-from kubectl_dra.cli.taint.session import Confirm, confirmed, let_end, say, wait
+from kubectl_dra.cli.taint.session import Confirm, confirmed, let_end, wait
 from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.command import ClusterFlags
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.report import taint_text as text
+from kubectl_dra.report.color import tell
 from kubectl_dra.report.taint_forecast import write_served
 from kubectl_dra.safe_output import put
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import ANSWER_SECONDS, Asking, RuleRefused, RuleWriter, ServerAnswer, question_of
-from kubectl_dra.taint.device_taint_rules import CREATED, REFUSED, how_to_turn_on
+from kubectl_dra.taint.device_taint_rules import CREATED, REFUSED, how_to_turn_on, rules_unseen
 from kubectl_dra.taint.result import RuleDone, Tainted
 from kubectl_dra.taint.steady_watches import Patience, TimedOut
 from kubectl_dra.taint.typed import TaintSpec, read_words
@@ -37,7 +38,6 @@ MANY_WARNINGS = 20
 
 def run(flags: TaintFlags, connection: ConnectionFlags, ask: Confirm = confirmed) -> int:
     """Taints and reports; returns the exit code. ``ask`` asks a person."""
-    output, color = flags.output.value, flags.color.value
     started = time.monotonic()
     words = read_words(flags.words)
     if flags.list_taints:
@@ -61,7 +61,7 @@ def run(flags: TaintFlags, connection: ConnectionFlags, ask: Confirm = confirmed
         raise UsageError(f"say which taint: KEY[=VALUE]:EFFECT such as maintenance:NoSchedule, or KEY- to remove{hint}")
     _check(flags, words.taints)
     where = cluster_flags(flags, connection)
-    return _Tainting(make_plan(flags, words, connection), output, color, started, where, ask).run()
+    return _Tainting(make_plan(flags, words, connection), started, where, ask).run()
 
 
 def _check(flags: TaintFlags, taints: Sequence[TaintSpec]) -> None:
@@ -90,11 +90,11 @@ class _Tainting:
     person.
     """
 
-    def __init__(self, plan: Plan, output: str, color: str, started: float, where: ClusterFlags, ask: Confirm) -> None:
+    def __init__(self, plan: Plan, started: float, where: ClusterFlags, ask: Confirm) -> None:
         self._plan = plan
         self._asked = plan.asked
-        self._output = output
-        self._color = color
+        self._output = plan.asked.output.value
+        self._color = plan.asked.color.value
         self._started = started
         self._where = where
         self._ask = ask
@@ -104,12 +104,12 @@ class _Tainting:
     def run(self) -> int:
         plan = self._plan
         if self._output == "text":
-            if plan.served is False:
+            if plan.tainted.served is False:
                 write_served(served=False, color=self._color)
             text.write_targets(plan.targets, self._headings(), sys.stdout)
             tell_age(moment(plan.tainted.snapshot))
             text.write_radius(plan.radius, plan.desired_rules, self._color, at=plan.at)
-            if plan.served is None:
+            if plan.tainted.served is None:
                 write_served(served=None, color=self._color)
         self._warn(plan.warnings)
         if plan.rules is None or plan.refused or self._asked.dry_run != "none":
@@ -117,11 +117,11 @@ class _Tainting:
         try:
             agreed = self._agreed()
         except KeyboardInterrupt:
-            say("")
-            say("nothing was changed")
+            tell("")
+            tell("nothing was changed")
             return EXIT_INTERRUPTED
         if not agreed:
-            say("nothing was changed")
+            tell("nothing was changed")
             return EXIT_NO
         return self._write(plan.rules)
 
@@ -132,13 +132,13 @@ class _Tainting:
 
     def _warn(self, warnings: Sequence[str]) -> None:
         for warning in warnings[:MANY_WARNINGS]:
-            say(f"warning: {warning}")
+            tell(f"warning: {warning}")
         if len(warnings) > MANY_WARNINGS:
-            say(f"warning: and {len(warnings) - MANY_WARNINGS:,} more: -o json has all of them")
+            tell(f"warning: and {len(warnings) - MANY_WARNINGS:,} more: -o json has all of them")
 
     def _result(self, done: Sequence[RuleDone] = ()) -> Tainted:
         plan = self._plan
-        return Tainted(self._asked.dry_run.value, tuple(done), plan.radius, plan.warnings, served=plan.served)
+        return Tainted(self._asked.dry_run.value, tuple(done), plan.radius, plan.warnings, served=plan.tainted.served)
 
     def _agreed(self) -> bool:
         plan = self._plan
@@ -146,7 +146,9 @@ class _Tainting:
             if self._output != "text":
                 text.write_targets(plan.targets, self._headings(), sys.stderr)
             return self._ask(f"Taint these {len(plan.targets):,} devices?", yes=self._asked.yes)
-        if (plan.radius.unread and plan.evicts) or plan.scheduler_is_blind:
+        evicts = any(desired.taint.effect == "NoExecute" for desired in plan.desired_rules)
+        # A scheduler that ignores rules may crash on one.
+        if (plan.radius.unread and evicts) or rules_unseen(plan.tainted.snapshot) is True:
             return self._ask("Taint all the same?", yes=self._asked.yes)
         return True
 
@@ -161,9 +163,9 @@ class _Tainting:
     def _forecast_code(self) -> int:
         """The exit code of a dry run: its answer is whom the taint hits, if it works at all."""
         plan = self._plan
-        if plan.served is False:
+        if plan.tainted.served is False:
             return EXIT_NO
-        return EXIT_UNDETERMINED if plan.served is None or plan.unseen or plan.radius.open else 0
+        return EXIT_UNDETERMINED if plan.tainted.served is None or plan.tainted.unseen or plan.radius.open else 0
 
     def _write(self, rules: RuleWriter) -> int:
         # Somebody may have thought about it for a while: --grace begins with what is written.
@@ -194,10 +196,10 @@ class _Tainting:
                 let_end(plan.tainted, rules, plan.desired_rules, result)
             return self._finish(result, told=True)
         except (RuleRefused, RuleGone) as stop:
-            say(f"error: {stop}")
+            tell(f"error: {stop}")
             return self._finish(replace(result, done=tuple(done), exit_code=EXIT_NO), told=True)
         except _Declined:
-            say("nothing is left changed")
+            tell("nothing is left changed")
             return EXIT_NO
         except ClusterError:
             # What was done before is told, and then what went wrong.
@@ -208,10 +210,10 @@ class _Tainting:
                 self._finish(replace(result, done=tuple(done), warnings=warnings, exit_code=EXIT_ERROR), told=True)
             raise
         except KeyboardInterrupt:
-            say("")
+            tell("")
             if done and self._output != "text":
                 self._finish(replace(result, done=tuple(done), exit_code=EXIT_INTERRUPTED), told=True)
-            say("interrupted: the rules stay as they are; run the same command again to go on from here")
+            tell("interrupted: the rules stay as they are; run the same command again to go on from here")
             return EXIT_INTERRUPTED
 
     def _deadline(self) -> float | None:
@@ -234,13 +236,13 @@ class _Tainting:
         if not questions:
             return
         if release is None or release not in EFFECT_NONE:
-            say(f"the server was not asked whom it would delete: {_no_effect_none(release)}")
+            tell(f"the server was not asked whom it would delete: {_no_effect_none(release)}")
             return
         asking = Asking(rules)
         until = time.monotonic() + ANSWER_SECONDS
         try:
             with rules.client.until(until):
-                asking.ask(tuple(questions.values()), Patience(say, until))
+                asking.ask(tuple(questions.values()), Patience(tell, until))
         except TimedOut:
             raise ClusterError(
                 f"nothing was changed: kube-controller-manager did not answer a rule with effect None within "
@@ -257,7 +259,7 @@ class _Tainting:
                 verdict = "as predicted" if pods == predicted else f"predicted were {predicted}"
                 if self._plan.radius.unread:
                     verdict = f"{predicted} of them are known here"
-                say(f"{desired.device}: the server would delete {amount(pods, 'pod')}: {verdict}")
+                tell(f"{desired.device}: the server would delete {amount(pods, 'pod')}: {verdict}")
                 surprised = surprised or pods > predicted
         if surprised and not self._goes_on():
             asking.take_back()
@@ -267,7 +269,7 @@ class _Tainting:
         try:
             return self._ask("The server would delete more pods than shown. Go on?", yes=self._asked.yes)
         except UsageError as error:
-            say(f"error: {error}")
+            tell(f"error: {error}")
             return False
 
     def _finish(self, result: Tainted, *, told: bool = False) -> int:
@@ -289,7 +291,7 @@ class _Tainting:
                 put(rules_yaml(result))
             for done in result.done:
                 if done.outcome == REFUSED:
-                    say(f"error: {done.target.id} {done.desired.taint}: {done.why}")
+                    tell(f"error: {done.target.id} {done.desired.taint}: {done.why}")
         return result.exit_code
 
 

@@ -32,7 +32,16 @@ from kubectl_dra.safe_output import one_line, put, typed_line
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import RuleWriter
 from kubectl_dra.taint.blast_radius import ENDED
-from kubectl_dra.taint.device_taint_rules import NEXT_AT, UNCHANGED, DesiredRule, RuleStage, Serving, require_rules
+from kubectl_dra.taint.device_taint_rules import (
+    NEXT_AT,
+    UNCHANGED,
+    DesiredRule,
+    RuleStage,
+    Serving,
+    require_rules,
+    served_in,
+    undetermined,
+)
 from kubectl_dra.taint.result import Tainted
 from kubectl_dra.taint.steady_watches import Patience, TimedOut, Watcher
 from kubectl_dra.taint.targets import Devices, Target, parts_of, refuse_nothing
@@ -62,6 +71,17 @@ class TaintedCluster(Struct, frozen=True):
     namespace: str
     cluster: ApiServer | None = None
     serving: Serving | None = None
+
+    @property
+    def served(self) -> bool | None:
+        """Whether the cluster serves DeviceTaintRules; None where saved objects do not tell."""
+        # A live cluster that does not serve them is an error before there is a plan.
+        return self.cluster is not None or served_in(self.snapshot, self.settings.scheduler.release)
+
+    @property
+    def unseen(self) -> str:
+        """Note that it is invisible whether the cluster acts on rules; empty where it is visible, or the default."""
+        return undetermined(self.serving) if self.serving is not None else ""
 
 
 def read_tainted(
@@ -148,12 +168,7 @@ def say_gaps(tainted: TaintedCluster) -> None:
     """What was asked for and could not be read, with the verb and resource that the server names."""
     for gap in tainted.snapshot.gaps:
         if gap.reason != ABSENT:
-            say(f"note: not seen: {gap}")
-
-
-def say(sentence: str) -> None:
-    """One line on stderr: progress, notes, warnings."""
-    tell(sentence)
+            tell(f"note: not seen: {gap}")
 
 
 class Confirm(Protocol):
@@ -207,7 +222,7 @@ def wait(
             # The server did not answer at the end: what was known last is told.
             return replace(result, free=False, blockers=drain.blockers, exit_code=EXIT_NO)
     for claim in drain.watchers:
-        say(f"note: {claim}")
+        tell(f"note: {claim}")
     ended = replace(result, free=not blockers, blockers=blockers, exit_code=EXIT_NO if blockers else 0)
     return ended if blockers else replace(ended, held_parts=drain.held_parts)
 
@@ -222,7 +237,7 @@ def _watcher(tainted: TaintedCluster, deadline: float | None = None) -> Watcher:
     assert tainted.cluster is not None
     # This may take hours, and each look leaves garbage.
     gc.enable()
-    return Watcher(tainted.cluster, Patience(say, deadline, limit=tainted.cluster.client.until))
+    return Watcher(tainted.cluster, Patience(tell, deadline, limit=tainted.cluster.client.until))
 
 
 def _drain(
@@ -247,7 +262,7 @@ def _let_end(rules: RuleWriter, desired_rules: Sequence[DesiredRule], drain: Dra
     for at in sorted(set(due.values())):
         seconds, free = at - time.time(), False
         if seconds > 0:
-            say(f"NoSchedule now; NoExecute in {times.span(seconds)}, or as soon as the devices are free")
+            tell(f"NoSchedule now; NoExecute in {times.span(seconds)}, or as soon as the devices are free")
             until = time.monotonic() + seconds
             patience.deadline = until if whole is None else min(whole, until)
             with suppress(TimedOut):
@@ -259,7 +274,7 @@ def _let_end(rules: RuleWriter, desired_rules: Sequence[DesiredRule], drain: Dra
         for desired in now:
             written = patience.ask(partial(rules.write, desired, RuleStage("NoExecute"), escalate=True))
             if written.outcome != UNCHANGED:
-                say(f"{desired.device}: NoExecute")
+                tell(f"{desired.device}: NoExecute")
         drain.taints(_taints(now))
         if free:
             return
