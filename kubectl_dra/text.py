@@ -39,14 +39,13 @@ def whole_number(text: str, digits: int = 18) -> int | None:
 
 
 def did_you_mean(names: Sequence[str]) -> str:
-    """The question after a name that nothing has; of several, whether it was one of them."""
-    return f"did you mean {either(names)}?"
+    """The question after a name that nothing has; of several, whether it was one of them. Empty without any."""
+    return f"did you mean {either(names)}?" if names else ""
 
 
 def did_you_mean_or_known(name: str, known: Collection[str]) -> str:
     """What to say after a name that nothing has: the names that are like it, else the first of those that there are."""
-    near = nearest(name, known)
-    return did_you_mean(near) if near else f"there are: {some(sorted(known), 3) or 'none'}"
+    return did_you_mean(nearest(name, known)) or f"there are: {some(sorted(known), 3) or 'none'}"
 
 
 def either(names: Sequence[str]) -> str:

@@ -99,8 +99,7 @@ class Access(NamedTuple):
 def run(flags: CanFlags, connection: ConnectionFlags) -> int:
     """Prints which permissions are missing; returns the exit code."""
     if flags.command and flags.command not in NEEDS:
-        near = nearest(flags.command, NEEDS, 1)
-        hint = did_you_mean(near) if near else f"it covers {', '.join(NEEDS)}"
+        hint = did_you_mean(nearest(flags.command, NEEDS, 1)) or f"it covers {', '.join(NEEDS)}"
         if flags.command in ("lint", "migrate"):
             hint = "of files it asks no cluster, and with --live it reads what snapshot reads: kubectl dra can snapshot"
         raise UsageError(f'can does not cover "{flags.command}"; {hint}')

@@ -296,7 +296,7 @@ def _absent(target: TypedTarget, namespace: str, snapshot: Snapshot) -> NotThere
         return UndeterminedError(f"{kind}s are not read from a cluster: write its manifest to a file, and say -f FILE")
     if gap := snapshot.missing(kind, namespace) if snapshot.server else None:
         return UndeterminedError(f"{title} was not read: {gap}")
-    hint = did_you_mean(nearest(target.name, known)) if nearest(target.name, known) else ""
+    hint = did_you_mean(nearest(target.name, known))
     elsewhere = [space for of, own, space, name in snapshot.stored if (of, own, name) == (group, kind, target.name)]
     if elsewhere:
         hint = f"it is in namespace {elsewhere[0]}: did you mean -n {elsewhere[0]}?"

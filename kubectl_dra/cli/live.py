@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PASSING = frozenset((408, 429, 500, 502, 503, 504))
 _LONGEST = 365 * 24 * 3600.0
 
 
@@ -147,14 +146,10 @@ def connection_options(connection: ConnectionFlags, namespace: str) -> Connectio
     from kubectl_dra.cluster.connection import ConnectionOptions
     from kubectl_dra.cluster.credential_plugins import listeners
 
-    listeners[:] = [_plugin_said]
+    listeners[:] = [lambda text: put(f"{text}\n", sys.stderr)]
     given = asdict(connection)
     given |= {"namespace": namespace, "request_timeout": seconds(connection.request_timeout)}
     return ConnectionOptions(**given)
-
-
-def _plugin_said(text: str) -> None:
-    put(f"{text}\n", sys.stderr)
 
 
 def seconds(text: str, flag: str = "--request-timeout") -> float:
@@ -170,15 +165,6 @@ def seconds(text: str, flag: str = "--request-timeout") -> float:
     if not parts or "".join(number + unit for number, unit in parts) != stripped:
         raise UsageError(f'{flag}: "{text}" is not a duration such as 5s, 2m or 1m30s')
     return min(sum(float(number) * _UNITS[unit] for number, unit in parts), _LONGEST)
-
-
-def passes(error: ClusterError) -> bool:
-    """Whether a cluster that answered before may answer again."""
-    from kubectl_dra.cluster.client import UNAUTHORIZED, Answered
-
-    if isinstance(error, Answered):
-        return error.status in _PASSING
-    return error.status != UNAUTHORIZED
 
 
 class Progress:
@@ -212,6 +198,8 @@ Look = Callable[[], tuple[Any, Callable[[], None]]]
 
 def watched(look: Look) -> NoReturn:
     """Prints in place on a terminal, else again when something has changed. Raises ClusterError at the first look."""
+
+    from kubectl_dra.cluster.client import passes
 
     # This may take hours, and each look leaves garbage.
     gc.enable()

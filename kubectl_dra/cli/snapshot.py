@@ -16,10 +16,11 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.cli.flags import SnapshotFlags
-from kubectl_dra.cli.live import Progress, api_server, passes, seconds
+from kubectl_dra.cli.live import Progress, api_server, seconds
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.cluster.anonymize import Anonymizer
 from kubectl_dra.cluster.builder import SnapshotBuilder
+from kubectl_dra.cluster.client import passes
 from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.files import drop_oldest, path_at
 from kubectl_dra.cluster.identities import Json

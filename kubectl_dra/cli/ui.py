@@ -17,11 +17,12 @@ from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.cli.command_line import cluster_flags
 from kubectl_dra.cli.explain.reading import completed, scheduler_config, settings_of
 from kubectl_dra.cli.flags import UiFlags
-from kubectl_dra.cli.live import api_server, passes, read_saved
+from kubectl_dra.cli.live import api_server, read_saved
 from kubectl_dra.cli.options import Color, ConnectionFlags
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cli.taint import DryRun, TaintFlags, UntaintFlags
 from kubectl_dra.cli.usage_errors import missing_package
+from kubectl_dra.cluster.client import passes
 from kubectl_dra.cluster.files import saved_object
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.cluster.watch import Watch

@@ -25,6 +25,7 @@ PAGE: Final = 500
 EXPIRED: Final = 410
 UNAUTHORIZED: Final = 401
 FORBIDDEN: Final = 403
+PASSING: Final = frozenset((408, 429, 500, 502, 503, 504))
 MOST_PAGES: Final = 20_000
 """Limit for one list: ten million objects."""
 _MANY_PAGES: Final = 1000
@@ -47,6 +48,11 @@ class Answered(ClusterError):
         super().__init__(message, status)
         if status == FORBIDDEN:
             self.commands = (("Which permissions are missing, and which role has them", kubectl("dra", "can")),)
+
+
+def passes(error: ClusterError) -> bool:
+    """Whether a cluster that answered before may answer again."""
+    return error.status in PASSING if isinstance(error, Answered) else error.status != UNAUTHORIZED
 
 
 class NoAnswer(ClusterError):

@@ -14,7 +14,7 @@ from msgspec import json
 from kubectl_dra.allocation.extended_resources import resources_of
 from kubectl_dra.api.releases import Release
 from kubectl_dra.cluster.builder import NestedList, SnapshotBuilder
-from kubectl_dra.cluster.client import EXPIRED, Answered
+from kubectl_dra.cluster.client import EXPIRED, Answered, passes
 from kubectl_dra.cluster.duplicates import Kept, Place, essence
 from kubectl_dra.cluster.kinds import is_namespaced
 from kubectl_dra.cluster.live import ApiServer, queries_of
@@ -22,7 +22,7 @@ from kubectl_dra.cluster.pointed_objects import Pointer
 from kubectl_dra.cluster.reader import Reader
 from kubectl_dra.cluster.snapshot import UNREADABLE, Gap, Key, Snapshot
 from kubectl_dra.cluster.time_read import parse, stamp
-from kubectl_dra.cluster.watch import PASSING, Watch
+from kubectl_dra.cluster.watch import Watch
 from kubectl_dra.errors import ClusterError, InputError
 
 TEND_SECONDS: Final = 60.0
@@ -66,7 +66,7 @@ class _Source:
             if unserved is None:
                 path = cluster.path(self.kind, self._namespace)
         except Answered as error:
-            if error.status in PASSING:
+            if passes(error):
                 raise
             # Who may not even ask where it is served does not lose the other kinds.
             unserved = cluster.gap(self.kind, self._namespace, error)
@@ -123,7 +123,7 @@ class _Source:
         except ClusterError as error:
             with self._owner.condition:
                 self.errors += 1
-                if isinstance(error, Answered) and error.status not in (EXPIRED, *PASSING):
+                if isinstance(error, Answered) and error.status != EXPIRED and not passes(error):
                     self._refuse(cluster.gap(self.kind, "", error))
             raise
         with self._owner.condition:

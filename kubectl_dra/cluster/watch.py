@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import json
 
-from kubectl_dra.cluster.client import EXPIRED, UNAUTHORIZED, Answered, Client
+from kubectl_dra.cluster.client import EXPIRED, Answered, Client, passes
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.cluster.transport import Stream
 from kubectl_dra.errors import ClusterError
@@ -20,7 +20,6 @@ _SILENCE_SECONDS: Final = 90.0
 """Servers send a bookmark about every minute. After a longer silence the connection counts as dead."""
 _FIRST_WAIT: Final = 0.25
 _LONGEST_WAIT: Final = 5.0
-PASSING: Final = frozenset((408, 429, 500, 502, 503, 504))
 """Answers after which the server is asked again."""
 
 
@@ -82,14 +81,10 @@ class Watch:
             try:
                 if self._follow():
                     wait = _FIRST_WAIT
-            except Answered as error:
-                if error.status == EXPIRED:
-                    self._version = ""
-                elif error.status not in PASSING:
-                    self.refused = str(error)
-                    return
             except ClusterError as error:
-                if error.status == UNAUTHORIZED:
+                if isinstance(error, Answered) and error.status == EXPIRED:
+                    self._version = ""
+                elif not passes(error):
                     self.refused = str(error)
                     return
             except Exception as error:

@@ -11,7 +11,7 @@ from functools import partial
 from threading import Condition
 from typing import Any, Final, TypeVar
 
-from kubectl_dra.cluster.client import UNAUTHORIZED, Answered
+from kubectl_dra.cluster.client import EXPIRED, passes
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.cluster.watch import Watch
@@ -21,7 +21,6 @@ T = TypeVar("T")
 POLL_SECONDS: Final = 1.0
 OUTAGE_SECONDS: Final = 300.0
 """Seconds that an API server may be unavailable before we give up."""
-_PASSING: Final = frozenset((408, 410, 429, 500, 502, 503, 504))
 
 
 class TimedOut(Exception):
@@ -69,12 +68,8 @@ class Patience:
             try:
                 with self.limit(self.deadline):
                     answer = question()
-            except Answered as error:
-                if error.status not in _PASSING:
-                    raise
-                self._away(error)
             except ClusterError as error:
-                if error.status == UNAUTHORIZED:
+                if not passes(error) and error.status != EXPIRED:
                     raise
                 self._away(error)
             else:

@@ -5,7 +5,7 @@ not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -28,7 +28,6 @@ from kubectl_dra.explain.assumptions import (
 )
 from kubectl_dra.explain.diagnosis import Diagnosis, NodeDevices
 from kubectl_dra.explain.outcomes import NoHelp
-from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
 from kubectl_dra.explain.unread import if_none
@@ -77,7 +76,7 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     fitted = _fitted(posed, manifest, options)
     if fitted is None:
         return alone
-    fit_answer = fitted.answer
+    fit_answer, needing = fitted
     shown: list[Diagnosis] = []
     refused: list[Diagnosis] = []
     codes: list[int] = []
@@ -107,7 +106,8 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
             own_workload = bare.get((diagnosis.namespace, diagnosis.name))
             diagnosis = _beside(diagnosis, own_workload)
             if own_workload is not None and not diagnosis.exit_code:
-                by_itself = replace(diagnosis, notes=_without_by_itself(diagnosis))
+                notes = tuple(note for note in diagnosis.notes if not isinstance(note, AskedByItself))
+                by_itself = replace(diagnosis, notes=notes)
                 diagnosis = _beside_others(by_itself, _of(diagnosis, posed), own_workload, fit_answer, ask)
             shown.append(diagnosis)
             codes.append(diagnosis.exit_code)
@@ -125,7 +125,7 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
             for answer in _shown(workload, own, case):
                 # One that does not fit is looked at after those before it were placed.
                 beside = answer if workload.exists else _beside_others(answer, case, workload, fit_answer, ask)
-                if fitted.needs_new_nodes(workload):
+                if any(workload is known for known in needing):
                     # What fits without them are not all of its pods.
                     beside = replace(beside, fits_already=())
                 shown.append(_of_all(beside))
@@ -171,10 +171,6 @@ def _of_all(diagnosis: Diagnosis) -> Diagnosis:
     return replace(diagnosis, notes=tuple(note for note in diagnosis.notes if not isinstance(note, OneOfItsPods)))
 
 
-def _without_by_itself(diagnosis: Diagnosis) -> tuple[Words, ...]:
-    return tuple(note for note in diagnosis.notes if not isinstance(note, AskedByItself))
-
-
 def _noted(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Diagnosis:
     """The diagnosis, with a note where it is about a bare pod that is new, as are others of the manifest."""
     asked = [case.question for case in posed]
@@ -185,18 +181,13 @@ def _noted(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Diagnosis:
     return replace(diagnosis, notes=(AskedByItself(), *diagnosis.notes))
 
 
-class _Fitted(NamedTuple):
-    """What comes of all pods of the workloads. ``needing``: the numbers of those that only fit with the new nodes."""
+def _fitted(
+    posed: Sequence[Posed], manifest: Snapshot, options: FitOptions
+) -> tuple[FitAnswer, list[WorkloadFit]] | None:
+    """What comes of all pods of the workloads, and those that only fit with the new nodes.
 
-    answer: FitAnswer
-    needing: frozenset[int] = frozenset()
-
-    def needs_new_nodes(self, workload: WorkloadFit) -> bool:
-        return any(self.answer.workloads[number] is workload for number in self.needing)
-
-
-def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> _Fitted | None:
-    """What comes of all pods of the workloads; None where there is but one pod, which does not exist yet."""
+    None where there is but one pod, which does not exist yet.
+    """
     from kubectl_dra.fit.answer import fit
     from kubectl_dra.fit.existing_pods import is_new, missing_namespaces
     from kubectl_dra.fit.workload import each_of, without_stand_ins
@@ -220,12 +211,13 @@ def _fitted(posed: Sequence[Posed], manifest: Snapshot, options: FitOptions) -> 
             stop = answer.workloads[0].stop
             stopped = with_counts(only, stop.diagnosis, cluster, settings, progress)
             answer = replace(answer, workloads=(replace(only, stop=replace(stop, diagnosis=stopped)),))
-        needing = frozenset[int]()
+        needing: list[WorkloadFit] = []
         if settings.added:
             before = replace(settings, new_nodes=(), added=frozenset())
             without = fit(workloads, cluster.real, before, replace(options, changes=True, only_counts=True), progress)
-            needing = frozenset(number for number, each in enumerate(without.workloads) if each.verdict.exit_code)
-    return _Fitted(replace(answer, missing_namespaces=missing), needing)
+            pairs = zip(answer.workloads, without.workloads, strict=True)
+            needing = [workload for workload, before_them in pairs if before_them.verdict.exit_code]
+    return replace(answer, missing_namespaces=missing), needing
 
 
 def _reworded(posed: Sequence[Posed]) -> Iterator[ResourceClaim]:

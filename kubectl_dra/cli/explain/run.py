@@ -33,7 +33,7 @@ from kubectl_dra.cli.explain.target import (
     UsedBy,
     targets_of,
 )
-from kubectl_dra.cli.live import Progress, passes
+from kubectl_dra.cli.live import Progress
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.command import Argv, CommandLine
 from kubectl_dra.errors import ClusterError, FlagValueError, InputError, UsageError
@@ -241,6 +241,7 @@ def _run_watch(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequen
 
     A server that does not answer for a while is asked again.
     """
+    from kubectl_dra.cluster.client import passes
     from kubectl_dra.report.color import tell
 
     # This may take hours, and each answer leaves garbage.

@@ -103,7 +103,7 @@ def run_compute_domain(name: str, flags: ExplainFlags, connection: ConnectionFla
         if gap is not None:
             raise UndeterminedError(f"{gap}, so whether there is a ComputeDomain {name} is unknown{gap.help}")
         near = nearest(name, [other for space, other in known if space == namespace])
-        hint = elsewhere(known, name) or (did_you_mean(near) if near else "there is none of that name")
+        hint = elsewhere(known, name) or did_you_mean(near) or "there is none of that name"
         raise NotThere(f"ComputeDomain {name}", f"no ComputeDomain {name} in namespace {namespace}; {hint}")
     from kubectl_dra.report.compute_domain import compute_domain_json, exit_code, write_compute_domain
 

@@ -269,8 +269,7 @@ def _no_pod_hint(target: TypedTarget, namespace: str, snapshot: Snapshot) -> str
     if written:
         return f"the manifest has {some(sorted({str(each) for each in written}), _FEW)}"
     names = {name for kind, name in _workloads(namespace, snapshot) if kind == target.kind}
-    near = nearest(target.name, sorted(names))
-    return did_you_mean(near) if near else ""
+    return did_you_mean(nearest(target.name, sorted(names)))
 
 
 def _no_pod_command(target: TypedTarget, namespace: str) -> tuple[str, CommandLine]:
@@ -314,8 +313,7 @@ def _of_any_kind(name: str, namespace: str, snapshot: Snapshot) -> Looked:
     hint = elsewhere(_keys(TypedTarget("", name), snapshot), name)
     if other := _named_otherwise(name, namespace, snapshot):
         hint = f"write {other}"
-    elif not hint and near:
-        hint = did_you_mean(near)
+    hint = hint or did_you_mean(near)
     for kind in ("Pod", "ResourceClaim"):
         if not hint:
             _raise_absent(kind, f"a {kind} {name}", namespace, snapshot)
@@ -331,9 +329,8 @@ def _find(table: Mapping[Key, T], namespace: str, name: str, kind: str, snapshot
         return object_
     _raise_unread(kind, namespace, name, snapshot)
     hint = _of_other_kind(kind, namespace, name, snapshot) or elsewhere(table, name)
-    if not hint and (near := _near(table, namespace, name)):
-        hint = did_you_mean(near)
-    elif not hint and not table:
+    hint = hint or did_you_mean(_near(table, namespace, name))
+    if not hint and not table:
         _raise_absent(kind, f"{kind} {namespace}/{name}", namespace, snapshot)
         hint = f"there are no objects of kind {kind} in {', '.join(snapshot.sources) or 'what was read'}"
     if not hint:
