@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,7 @@ from kubectl_dra.cluster.snapshot import EVERY_KIND
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.manifests.inputs import HELMED, KUSTOMIZED, arguments
 from kubectl_dra.report.explain_commands import Invocation, supposing
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Dra
 from tests.cli.test_pasted import HOSTILE
 from tools.examples import EXAMPLES, FIT
 from tools.fuzz.examples import examples
@@ -100,7 +100,7 @@ def _only_kubectl(lines: Sequence[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(2))
-def test_a_hostile_name_in_each_field(part: int, dra: Callable[..., Ran], tmp_path: Path) -> None:
+def test_a_hostile_name_in_each_field(part: int, dra: Dra, tmp_path: Path) -> None:
     """One after the other, so that all that is printed about the other names is still there."""
     lines: list[str] = []
     snapshot = tmp_path / "its cluster;.json"
@@ -137,7 +137,7 @@ def test_a_request_that_no_claim_can_have_is_in_no_command() -> None:
 
 
 @pytest.mark.parametrize("name", ["all-held", "prepare-fails", "taint-rule-evicts-all", "mixed-fleet"])
-def test_all_names_are_hostile(name: str, dra: Callable[..., Ran], tmp_path: Path) -> None:
+def test_all_names_are_hostile(name: str, dra: Dra, tmp_path: Path) -> None:
     """Together, in all that commands print of a cluster: also those that would write."""
     (source,) = (EXAMPLES / name).glob("cluster.*")
     items = json.loads(json.dumps(yaml.load(source.read_text(), Loader=yaml.CSafeLoader)["items"], default=str))
@@ -184,9 +184,7 @@ spec: {{spec: {{devices: {{requests: [{{name: "{0}", deviceClassName: "{0}"}}]}}
 COMMAND: Final = re.compile(r"kubectl dra migrate .*\.yaml'?(?= |$)")
 
 
-def test_what_lint_and_migrate_say_to_run(
-    dra: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_lint_and_migrate_say_to_run(dra: Dra, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The names of files are strangers' as well."""
     monkeypatch.chdir(tmp_path)
     commands: list[str] = []

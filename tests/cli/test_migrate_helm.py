@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Dra
 from tests.helm import helm as helm
 
 pytestmark = pytest.mark.usefixtures("helm")
@@ -51,7 +50,7 @@ def chart(helm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_chart_is_rendered_and_its_template_named(dra: Callable[..., Ran], chart: Path) -> None:
+def test_a_chart_is_rendered_and_its_template_named(dra: Dra, chart: Path) -> None:
     ran = dra("migrate", "llm", "-o", "yaml")
     assert "nvidia.com/gpu: 2" not in ran.out and re.search(r"^\s+count: 2$", ran.out, re.M)
     ran = dra("migrate", "llm", "--diff")
@@ -61,7 +60,7 @@ def test_a_chart_is_rendered_and_its_template_named(dra: Callable[..., Ran], cha
     assert "llm/templates/deployment.yaml" in dra("migrate", "llm").out
 
 
-def test_the_difference_is_a_patch_and_write_makes_it(dra: Callable[..., Ran], chart: Path) -> None:
+def test_the_difference_is_a_patch_and_write_makes_it(dra: Dra, chart: Path) -> None:
     patch = dra("migrate", "llm", "--diff").out
     before = (chart / "templates/deployment.yaml").read_text()
     subprocess.run(["patch", "-p1"], input=patch, text=True, check=True, cwd=chart.parent, capture_output=True)
@@ -72,7 +71,7 @@ def test_the_difference_is_a_patch_and_write_makes_it(dra: Callable[..., Ran], c
     assert dra("migrate", "llm", "--check").code == 0
 
 
-def test_a_template_that_does_not_render_leaves_the_others(dra: Callable[..., Ran], chart: Path) -> None:
+def test_a_template_that_does_not_render_leaves_the_others(dra: Dra, chart: Path) -> None:
     (chart / "templates/broken.yaml").write_text("a: b: c\n")
     (chart / "templates/failing.yaml").write_text('a: {{ fail "not today" }}\n')
     ran = dra("migrate", "llm", "--check")
@@ -82,7 +81,7 @@ def test_a_template_that_does_not_render_leaves_the_others(dra: Callable[..., Ra
     assert "llm/templates/deployment.yaml: would change" in ran.out
 
 
-def test_a_chart_that_does_not_render_says_why(dra: Callable[..., Ran], chart: Path) -> None:
+def test_a_chart_that_does_not_render_says_why(dra: Dra, chart: Path) -> None:
     (chart / "Chart.yaml").write_text("apiVersion: v2\nname: llm\nversion: one\n")
     ran = dra("migrate", "llm")
     assert ran.code == 2 and "helm template failed" in ran.err
@@ -116,7 +115,7 @@ def test_the_post_renderer_stops_a_release_that_is_refused(chart: Path) -> None:
     assert "MIG114" in done.stderr
 
 
-def test_other_values_that_ask_for_devices_are_named(dra: Callable[..., Ran], chart: Path) -> None:
+def test_other_values_that_ask_for_devices_are_named(dra: Dra, chart: Path) -> None:
     (chart / "values.yaml").write_text("gpus: 0\nreplicas: 1\n")
     (chart / "gpu-values.yaml").write_text("gpus: 4\n")
     (chart / "more-values.yaml").write_text("replicas: 2\n")

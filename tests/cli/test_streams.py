@@ -6,12 +6,11 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import EXAMPLES, ROOT, Ran
+from tests.cli.conftest import EXAMPLES, ROOT, Dra
 
 SNAPSHOT = EXAMPLES / "no-device-matches" / "cluster.yaml"
 EXPLAIN = ("explain", "pod/train-0", "-n", "ml", "--snapshot", str(SNAPSHOT))
@@ -52,7 +51,7 @@ def test_no_room_for_messages_changes_no_exit_code(words: tuple[str, ...]) -> No
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="special files")
-def test_what_is_no_file_is_named(dra: Callable[..., Ran], tmp_path: Path) -> None:
+def test_what_is_no_file_is_named(dra: Dra, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as made:
         made.bind("sock.yaml")
         for words in (["devices", "--snapshot"], ["migrate"], ["devices", "--kubeconfig"], ["lint"]):
@@ -87,7 +86,7 @@ def test_closed_output() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names that are not text")
-def test_name_that_is_not_text(dra: Callable[..., Ran], tmp_path: Path) -> None:
+def test_name_that_is_not_text(dra: Dra, tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"\xff.yaml")).write_text("kind: Pod\nkind: Pod\napiVersion: v1\nmetadata: {name: a}\n")
     ran = dra("lint", "-o", "sarif", ".")
     assert ran.code != 2, ran.err
@@ -95,7 +94,7 @@ def test_name_that_is_not_text(dra: Callable[..., Ran], tmp_path: Path) -> None:
     assert "\\udcff.yaml" in ran.out, ran
 
 
-def test_what_migrate_leaves_is_said_in_the_same_words(dra: Callable[..., Ran], tmp_path: Path) -> None:
+def test_what_migrate_leaves_is_said_in_the_same_words(dra: Dra, tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text(
         "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - name: c\n    image: i\n"
         "    resources: {limits: {nvidia.com/gpu.shared: 1}}\n"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
 from kubectl_dra.cli.main import taken_out
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Dra
 
 
 @pytest.mark.parametrize(
@@ -43,7 +42,7 @@ class Server(BaseHTTPRequestHandler):
         pass
 
 
-def test_requests_and_times_are_said_on_standard_error(dra: Callable[..., Ran]) -> None:
+def test_requests_and_times_are_said_on_standard_error(dra: Dra) -> None:
     server = HTTPServer(("127.0.0.1", 0), Server)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}"

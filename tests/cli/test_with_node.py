@@ -1,17 +1,21 @@
-"""What ``--with-node`` answers: of which nodes a reason is, on which a yes rests, and whether it was a yes before."""
+"""``--with-node`` as it is typed, and what is answered."""
 
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Dra
+from tests.cli.conftest import EXAMPLES, Dra, Ran
 from tests.cli.test_explain_with_node import FULL, JSON, asked, notes, nvidia, of_example, pending
 from tests.drivers.clusters import CRASHES, ENDED, plugin, status
-from tests.fit.worlds import CLASS, DRIVER, deployment, fitted, node, running, template, write_cluster
+from tests.fit.worlds import CLASS, DRIVER, ZONE, deployment, fitted, node, running, template, write_cluster
+
+# What ``--with-node`` answers: of which nodes a reason is, on which a yes rests, and whether it was a yes before.
+
 
 WITH = "--with-node"
 PLUGIN = "example.com/gpu"
@@ -367,3 +371,318 @@ def test_fit_says_with_which_nodes_its_answer_is(
     assert {each["withNode"]: each["number"] for each in nodes} == given
     ran = dra("fit", "-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"), *flags)
     assert all(f"With {number} new node" in ran.out and f"({typed})" in ran.out for typed, number in given.items())
+
+
+# ``--with-node``: what nobody knows of a new node is never decided, and what the catalogue knows is.
+
+
+YES, NO, OPEN = "can-be-scheduled", "cannot-be-scheduled", "undetermined"
+
+
+def required(*terms: list[tuple[str, str, list[str]]]) -> JSON:
+    """Node affinity with these terms."""
+    made = [{"matchExpressions": [_expression(*each) for each in term]} for term in terms]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": made}}}
+
+
+def _expression(key: str, operator: str, values: list[str]) -> JSON:
+    return {"key": key, "operator": operator, **({"values": values} if values else {})}
+
+
+@pytest.mark.parametrize(
+    ("words", "arch"),
+    [
+        ("4xGB200", "arm64"),
+        ("4xGB300", "arm64"),
+        ("1xGH200", "arm64"),
+        ("a4x-highgpu-4g", "arm64"),
+        ("p6e-gb200.36xlarge", "arm64"),
+        ("g5g.xlarge", "arm64"),
+        ("8xB200", "amd64"),
+        ("p5.48xlarge", "amd64"),
+        ("1xT4", "amd64"),
+    ],
+)
+def test_grace_and_graviton_are_arm64(dra: Dra, tmp_path: Path, words: str, arch: str) -> None:
+    for key in ("kubernetes.io/arch", "beta.kubernetes.io/arch"):
+        for value in ("arm64", "amd64"):
+            found = asked(dra, tmp_path, [*node("cpu"), *pending(nodeSelector={key: value})], WITH, words)
+            assert found["verdict"] == (YES if value == arch else NO), (key, value)
+    assert f"Linux on {arch}" in notes(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "cpu", "memory", "told"),
+    [
+        ("g4dn.xlarge", "4", "1Gi", None),
+        ("g4dn.xlarge", "1", "16Gi", None),
+        ("g4dn.xlarge", "3900m", "15Gi", True),
+        ("g4dn.xlarge", "3", "12Gi", False),
+        ("a3-highgpu-1g", "26", "1Gi", None),
+        ("a3-highgpu-1g", "25", "1Gi", True),
+        ("a3-highgpu-1g", "20", "187Gi", False),
+        ("a3-highgpu-1g", "27", "1Gi", None),
+    ],
+)
+def test_of_a_machine_pods_get_less_than_all(
+    dra: Dra, tmp_path: Path, words: str, cpu: str, memory: str, told: bool | None
+) -> None:
+    """A request near its whole size is no plain yes; one of all of it is a no."""
+    pod = pending()
+    pod[1]["spec"]["containers"][0]["resources"]["requests"] = {"cpu": cpu, "memory": memory}
+    found = asked(dra, tmp_path, [*node("cpu"), *pod], WITH, words)
+    assert found["verdict"] == (NO if told is None else YES)
+    assert (f"has room for the pod (cpu {cpu}, memory {memory})" in found["answer"]) is (told is True)
+
+
+def test_pods_of_one_machine_are_summed_up(dra: Dra, tmp_path: Path) -> None:
+    for cpu, told, number in (("11", True, 1), ("9", False, 1), ("12", False, 2)):
+        manifest = [template(), deployment(4, cpu=cpu)]
+        code, report = fitted(tmp_path, nvidia(node("cpu")), manifest, WITH, "g6.12xlarge")
+        assert (code, report["newNodes"]["number"]) == (0, number)
+        assert ("has room for 4 pods (cpu 44)" in str(report["newNodes"])) is told
+
+
+@pytest.mark.parametrize(
+    ("terms", "verdict", "told"),
+    [
+        ([[("pool", "Gt", ["4"])]], OPEN, "has label pool Gt (4) is not known; add label:pool=VALUE if it has"),
+        ([[("pool", "Lt", ["4"])]], OPEN, "label:pool=VALUE"),
+        ([[("pool", "Exists", [])]], OPEN, "has label pool is not known; add label:pool=VALUE if it has"),
+        ([[("pool", "In", ["a"])], [("team", "In", ["b"])]], OPEN, "add label:pool=a"),
+        ([[("kubernetes.io/arch", "In", ["arm64"])], [("pool", "In", ["b"])]], OPEN, "add label:pool=b"),
+        ([[("pool", "In", ["b"])], [("kubernetes.io/arch", "In", ["amd64"])]], OPEN, "add label:pool=b"),
+        ([[("kubernetes.io/arch", "In", ["arm64"])], [("kubernetes.io/os", "In", ["windows"])]], NO, ""),
+        ([[("pool", "NotIn", ["cpu"])]], YES, "no label pool=cpu:"),
+        ([[("pool", "DoesNotExist", [])]], YES, "no label pool:"),
+        ([[("nvidia.com/gpu.memory", "Gt", ["16384"])]], YES, ""),
+        ([[("nvidia.com/gpu.memory", "Gt", ["90000"])]], NO, ""),
+        ([[("nvidia.com/gpu.memory", "Lt", ["60000"])]], OPEN, "label:nvidia.com/gpu.memory=VALUE"),
+        ([[("nvidia.com/gpu.compute.major", "In", ["8"])]], YES, ""),
+        ([[("nvidia.com/gpu.family", "In", ["hopper"])]], NO, ""),
+    ],
+)
+def test_labels_that_nobody_knows(dra: Dra, tmp_path: Path, terms: Any, verdict: str, told: str) -> None:
+    """A100 has 40 or 80 GB, and is Ampere."""
+    found = asked(dra, tmp_path, [*node("cpu"), *pending(affinity=required(*terms))], WITH, "8xA100")
+    assert (found["verdict"], told in found["answer"] + " ".join(found.get("undetermined") or [])) == (verdict, True)
+
+
+def spread() -> JSON:
+    labels = {"matchLabels": {"app": "web"}}
+    wanted = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": labels}
+    return {"topologySpreadConstraints": [wanted]}
+
+
+def apart() -> JSON:
+    term = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": ZONE}
+    return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+
+
+@pytest.mark.parametrize("spec", [spread(), apart()], ids=["spread", "anti-affinity"])
+@pytest.mark.parametrize("count", ["", ",count=2"])
+def test_a_domain_that_nobody_knows_leaves_fit_open(dra: Dra, tmp_path: Path, spec: JSON, count: str) -> None:
+    manifest = [template(), deployment(2, **spec)]
+    code, report = fitted(tmp_path, nvidia(node("n")), manifest, WITH, f"p5.48xlarge{count}")
+    assert (code, report["items"][0]["verdict"]) == (3, OPEN)
+    assert f"add label:{ZONE}=VALUE" in str(report["notes"])
+    code, report = fitted(tmp_path, nvidia(node("n")), manifest, WITH, f"p5.48xlarge,label:{ZONE}=z{count}")
+    assert code == (0 if spec == spread() else 1)
+
+
+def test_no_number_rests_on_a_domain_that_nobody_knows(dra: Dra, tmp_path: Path) -> None:
+    """How many it takes is told once the zone is said, by a command with one of the cluster."""
+    cluster = nvidia([*node("a", zone="z1"), *node("b", zone="z2")])
+    _, report = fitted(tmp_path, cluster, [template(), deployment(2, **spread())], WITH, "p5.48xlarge")
+    assert "newNodes" not in report
+    files = ("-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    told = dra("fit", *files, WITH, "p5.48xlarge").flat
+    depends = f"depends on label {ZONE} of each, which is not known; those here have z1, z2. $ kubectl dra fit"
+    assert depends in told and f"{WITH} p5.48xlarge,label:{ZONE}=z1 " in told and "It takes" not in told
+    # Of nodes without zones there is none to propose.
+    fitted(tmp_path, nvidia(node("a")), [template(), deployment(2, **spread())], WITH, "p5.48xlarge")
+    told = dra("fit", *files, WITH, "p5.48xlarge").flat
+    assert "of each, which is not known. Both" in told and f"label:{ZONE}=z" not in told
+
+
+def test_a_domain_is_no_matter_where_no_pod_is_meant(dra: Dra, tmp_path: Path) -> None:
+    (other,) = running("other", "cpu")
+    for labels, verdict in (({"app": "web"}, OPEN), ({"app": "db"}, YES)):
+        other["metadata"]["labels"] = labels
+        found = asked(dra, tmp_path, [*node("cpu", zone="a"), other, *pending(**apart())], WITH, "1xL4")
+        assert found["verdict"] == verdict
+    # Nor where the devices do not do anyway.
+    other["metadata"]["labels"] = {"app": "web"}
+    found = asked(dra, tmp_path, [*node("cpu", zone="a"), other, *pending({"count": 2}, **apart())], WITH, "1xL4")
+    assert found["verdict"] == NO
+
+
+def test_a_label_of_another_size_is_not_taken_over(dra: Dra, tmp_path: Path) -> None:
+    key = "cloud.google.com/gke-tpu-topology"
+    there = node("tpu", 4, pods="0")
+    there[0]["metadata"]["labels"] |= {key: "2x2", "pool": "small"}
+    there[1]["spec"]["driver"] = "tpu.google.com"
+    for device in there[1]["spec"]["devices"]:
+        device["attributes"] = {"accelerator": {"string": "tpu-v6e-slice"}, "topology": {"string": "2x2"}}
+    wanted = {"allocationMode": "All"}
+    for label, value in ((key, "2x2"), (key, "2x4"), ("pool", "small")):
+        pod = pending(wanted, nodeSelector={label: value})
+        found = asked(dra, tmp_path, [*there, *pod], WITH, "ct6e-standard-8t")
+        assert found["verdict"] == OPEN
+    found = asked(dra, tmp_path, [*there, *pending(wanted, nodeSelector={key: "2x2"})], WITH, "ct6e-standard-4t")
+    assert found["verdict"] == YES
+
+
+@pytest.mark.parametrize(
+    ("words", "value", "verdict"),
+    [
+        ("p5.48xlarge", "nvidia-h100-80gb", NO),
+        ("a3-highgpu-8g", "nvidia-h100-80gb", YES),
+        ("a3-highgpu-8g", "nvidia-h100-mega-80gb", NO),
+        ("a3-megagpu-8g", "nvidia-h100-mega-80gb", YES),
+        ("8xH100", "nvidia-h100-80gb", OPEN),
+    ],
+)
+def test_a_cloud_labels_its_own_machines(dra: Dra, tmp_path: Path, words: str, value: str, verdict: str) -> None:
+    pod = pending(nodeSelector={"cloud.google.com/gke-accelerator": value})
+    assert asked(dra, tmp_path, [*node("cpu"), *pod], WITH, words)["verdict"] == verdict
+
+
+@pytest.mark.parametrize(("label", "code"), [("x=", 0), ("zone=a b", 2), ("-x=1", 2), ("a/b/c=1", 2)])
+def test_a_label_is_one_that_a_node_may_have(dra: Dra, tmp_path: Path, label: str, code: int) -> None:
+    asked(dra, tmp_path, [*node("gpu-0", 1), *pending()])
+    ran = dra("explain", "pod/train", "--snapshot", str(tmp_path / "cluster.json"), WITH, f"gpu-0,label:{label}")
+    assert ran.code == code and ("is no label: " in ran.err) is bool(code)
+
+
+# What ``--with-node`` refuses, and what it proposes in place of that.
+
+
+def said(ran: Ran) -> str:
+    return " ".join(ran.err.split())
+
+
+def proposed(ran: Ran) -> list[str]:
+    """The values of the flag in the commands that an error proposes."""
+    lines = [line.partition(": kubectl dra ")[2] for line in ran.err.splitlines() if ": kubectl dra " in line]
+    return [words[words.index(WITH) + 1] for words in map(shlex.split, lines)]
+
+
+@pytest.mark.parametrize(
+    ("example", "words", "asks", "lacking", "like"),
+    [
+        ("compute-domain-one-per-node", "4xGB200", ("pod/nccl-0", "-n", "ml"), "compute-domain.nvidia.com", "gb200-1"),
+        ("nic-gpu-pcie-root", "8xH100", (), "dra.net", "dgx-1"),
+    ],
+)
+def test_words_say_nothing_of_another_driver(
+    dra: Dra, example: str, words: str, asks: tuple[str, ...], lacking: str, like: str
+) -> None:
+    """Where the claims need devices of two, no answer about one means anything."""
+    asks = asks or ("-f", str(EXAMPLES / example / "manifest.yaml"))
+    ran = of_example(dra, example, *asks, WITH, words)
+    assert (ran.code, proposed(ran)) == (2, [like])
+    assert f"need devices of {lacking} too" in said(ran) and "of which words say nothing" in said(ran)
+    assert of_example(dra, example, *asks, WITH, like).code in (0, 1)
+
+
+def test_an_example_is_of_the_kind_that_is_asked_for(dra: Dra) -> None:
+    asks = ("-f", str(EXAMPLES / "mig-profile-missing" / "manifest.yaml"))
+    ran = of_example(dra, "mig-profile-missing", *asks, WITH, "8xH100")
+    assert (ran.code, proposed(ran)) == (2, ["8xH100,type=mig,profile=3g.40gb"])
+    assert of_example(dra, "mig-profile-missing", *asks, WITH, *proposed(ran)).code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("8xA100,type=mig,profile=3g.40gb", "NVIDIA A100-SXM4-40GB has no profile 3g.40gb; its profiles are 1g.5gb, "),
+        ("8xH200", "read profile of devices"),
+        ("8xL4", "read profile of devices"),
+        ("8xL4,type=mig,profile=3g.40gb", "NVIDIA L4 has no partitions (MIG)"),
+    ],
+)
+def test_partitions_are_those_of_the_product(dra: Dra, words: str, told: str) -> None:
+    """What a GPU cannot be cut into is neither taken nor proposed."""
+    asks = ("-f", str(EXAMPLES / "mig-profile-missing" / "manifest.yaml"))
+    ran = of_example(dra, "mig-profile-missing", *asks, WITH, words)
+    assert ran.code == 2 and told in said(ran)
+    first = proposed(ran)[0]
+    assert first.startswith("product=NVIDIA A100 80GB PCIe,devices=8,type=mig,profile=")
+    assert of_example(dra, "mig-profile-missing", *asks, WITH, first).code == 0
+
+
+def test_other_products_of_the_name_have_the_partition(dra: Dra) -> None:
+    asks = ("-f", str(EXAMPLES / "mig-profile-missing" / "manifest.yaml"))
+    assert of_example(dra, "mig-profile-missing", *asks, WITH, "8xH100,type=mig,profile=3g.40gb").code == 0
+
+
+def new_node(change: JSON) -> str:
+    made = node("new", 1)
+    made[1]["spec"] |= change
+    return json.dumps({"kind": "List", "apiVersion": "v1", "items": made})
+
+
+@pytest.mark.parametrize("command", ["explain", "fit"])
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"drivr": "gpu.example.com"}, "spec.drivr: there is no field 'drivr' here; did you mean 'driver'?"),
+        ({"driver": ""}, "spec.driver: must be set"),
+        ({"devices": [{"name": "GPU_0"}]}, "spec.devices[0].name: "),
+    ],
+)
+def test_what_no_server_stores_is_no_node(dra: Dra, tmp_path: Path, command: str, change: JSON, told: str) -> None:
+    (tmp_path / "new.json").write_text(new_node(change))
+    pod = pending()[1]
+    del pod["spec"]["resourceClaims"], pod["spec"]["containers"][0]["resources"]
+    (tmp_path / "pod.json").write_text(json.dumps(pod))
+    write_cluster(tmp_path / "cluster.json", [CLASS, *FULL])
+    files = ("-f", str(tmp_path / "pod.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    ran = dra(command, *files, WITH, str(tmp_path / "new.json"))
+    assert ran.code == 2 and f"ResourceSlice new is not valid: {told}" in said(ran)
+    (tmp_path / "new.json").write_text(new_node({}))
+    assert dra(command, *files, WITH, str(tmp_path / "new.json")).code == 0
+
+
+@pytest.mark.parametrize("typed", ["trn1.32xlarge", "m5.metal", "n1-standard-8", "Standard_D4s_v5"])
+def test_a_machine_type_that_is_not_known_is_called_one(dra: Dra, typed: str) -> None:
+    ran = of_example(dra, "no-device-matches", "pod/train-0", "-n", "ml", WITH, typed)
+    assert (ran.code, proposed(ran)) == (2, ["gpu-1"])
+    assert "as a machine type it is not in the catalogue: write which devices it has (8xH100), or a file" in said(ran)
+
+
+def test_which_number_is_looked_for_can_be_pasted(dra: Dra, tmp_path: Path) -> None:
+    (tmp_path / "pod.json").write_text(json.dumps(pending()[1]))
+    write_cluster(tmp_path / "cluster.json", [CLASS, *FULL, *node("gpu-1", 1), pending()[0]])
+    files = ("-f", str(tmp_path / "pod.json"), "--snapshot", str(tmp_path / "cluster.json"))
+    ran = dra("fit", *files, WITH, "gpu-0", WITH, "gpu-1")
+    assert ran.code == 2 and f"{WITH} gpu-0 {WITH} gpu-1,count=1" in ran.err
+    assert dra("fit", *files, WITH, "gpu-0", WITH, "gpu-1,count=1").code == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "instead"),
+    [
+        ("driver=gpu.example.com,device=8", "driver=gpu.example.com,devices=8"),
+        ("gpu-0,labels:zone=c", "gpu-0,label:zone=c"),
+        ("a3-highgpu-9g", "a3-highgpu-8g"),
+        ("a2-highgpu-3g", "a2-highgpu-2g"),
+        ("8xFOO", "driver=gpu.example.com,devices=8"),
+        ("devices=1", "driver=gpu.example.com,devices=1"),
+        ("count=3", "driver=gpu.example.com,devices=8,count=3"),
+    ],
+)
+def test_what_is_proposed_is_near_and_of_the_cluster(dra: Dra, tmp_path: Path, typed: str, instead: str) -> None:
+    write_cluster(tmp_path / "cluster.json", [CLASS, *FULL, *pending()])
+    ran = dra("explain", "pod/train", "--snapshot", str(tmp_path / "cluster.json"), WITH, typed)
+    assert (ran.code, proposed(ran)) == (2, [instead])
+    assert dra("explain", "pod/train", "--snapshot", str(tmp_path / "cluster.json"), WITH, instead).code in (0, 1)
+
+
+def test_of_a_driver_that_is_there_no_other_one_is_meant(dra: Dra, tmp_path: Path) -> None:
+    there = json.loads(json.dumps([*FULL, *pending()]).replace("gpu.example.com", "nic.example.com"))
+    write_cluster(tmp_path / "cluster.json", [CLASS, *there])
+    files = ("--snapshot", str(tmp_path / "cluster.json"))
+    ran = dra("explain", "pod/train", *files, WITH, "driver=nic.example.com,devices=2")
+    assert (ran.code, proposed(ran)) == (2, ["gpu-0"]) and "did you mean" not in ran.err
