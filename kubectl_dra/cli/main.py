@@ -164,8 +164,9 @@ def _with(commands: Iterable[str]) -> typer.Typer:
     for name in commands:
         command = COMMANDS[name]
         flags = getattr(_module(command.flags), f"{name.title()}Flags")
+        text = (Path(__file__).parent / "help" / f"{name}.txt").read_text(encoding="utf-8")
         page = f"Documentation: {DOCS}/{command.page}"
-        declare = app.command(name, cls=flags.COMMAND, help=_help(name), short_help=command.summary, epilog=page)
+        declare = app.command(name, cls=flags.COMMAND, help=text, short_help=command.summary, epilog=page)
         declare(as_function(flags, partial(_perform, name)))
     return app
 
@@ -173,11 +174,6 @@ def _with(commands: Iterable[str]) -> typer.Typer:
 def _perform(name: str, flags: Any, connection: Any) -> int:
     code: int = _module(f"{name}.run" if name in _PACKAGES else name).run(flags, connection)
     return code
-
-
-def _help(name: str) -> str:
-    """What ``COMMAND --help`` says above the flags."""
-    return (Path(__file__).parent / "help" / f"{name}.txt").read_text(encoding="utf-8")
 
 
 def _module(name: str) -> Any:

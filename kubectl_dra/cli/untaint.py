@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -29,8 +28,8 @@ from kubectl_dra.report import taint_text as text
 from kubectl_dra.report.color import tell
 from kubectl_dra.report.phrases import written
 from kubectl_dra.taint import times
-from kubectl_dra.taint.apply import KIND, RuleRefused, RuleWriter
-from kubectl_dra.taint.device_taint_rules import REFUSED
+from kubectl_dra.taint.apply import RuleRefused, RuleWriter
+from kubectl_dra.taint.device_taint_rules import KIND, REFUSED
 from kubectl_dra.taint.result import ABSENT, REMOVED, Removals, RuleRemoved, Untainted, expired, plan_removals
 from kubectl_dra.taint.steady_watches import REFRESH_SECONDS, Patience, TimedOut, Watcher
 from kubectl_dra.taint.typed import Removal, Words, read_words
@@ -180,8 +179,6 @@ def _wait(tainted: TaintedCluster, ids: Sequence[DeviceID], deadline: float | No
     assert tainted.cluster is not None
     patience = Patience(tell, deadline, limit=tainted.cluster.client.until)
     reported: tuple[str, ...] = ()
-    # This may take hours, and each look leaves garbage.
-    gc.enable()
     with Watcher(tainted.cluster, patience) as watcher:
         try:
             while True:

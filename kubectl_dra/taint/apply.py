@@ -20,6 +20,7 @@ from kubectl_dra.taint import times
 from kubectl_dra.taint.device_taint_rules import (
     CHANGED,
     CREATED,
+    KIND,
     UNCHANGED,
     Decision,
     DesiredRule,
@@ -30,7 +31,6 @@ from kubectl_dra.taint.device_taint_rules import (
 )
 from kubectl_dra.taint.steady_watches import Patience, TimedOut
 
-KIND: Final = "DeviceTaintRule"
 _ROUNDS: Final = 8
 
 

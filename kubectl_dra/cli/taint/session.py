@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -235,8 +234,6 @@ def let_end(tainted: TaintedCluster, rules: RuleWriter, desired_rules: Sequence[
 
 def _watcher(tainted: TaintedCluster, deadline: float | None = None) -> Watcher:
     assert tainted.cluster is not None
-    # This may take hours, and each look leaves garbage.
-    gc.enable()
     return Watcher(tainted.cluster, Patience(tell, deadline, limit=tainted.cluster.client.until))
 
 
