@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby
@@ -120,7 +120,8 @@ def completed(
     from kubectl_dra.neighbours.pointers import pointers
 
     pods = tuple(pods)
-    snapshot = _with_kinds_for(pods, snapshot, flags, connection, everything=everything)
+    kinds = kinds_to_complete(snapshot, pods, flags, everything=everything)
+    snapshot = _with_kinds(kinds, snapshot, flags, connection)
     return with_neighbours(snapshot, lambda known: pointers(pods, known), connection, flags.namespace)
 
 
@@ -144,50 +145,49 @@ def all_completed(snapshot: Snapshot, flags: SchedulingFlags, connection: Connec
     from kubectl_dra.neighbours.pointers import pointers
 
     waiting = [pod for pod in snapshot.pods.values() if not pod.finished]
-    snapshot = _with_kinds_for(waiting, snapshot, flags, connection, everything=True)
+    kinds = kinds_to_complete(snapshot, waiting, flags, everything=True)
+    snapshot = _with_kinds(kinds, snapshot, flags, connection)
     settings = settings_of(flags, snapshot)
     return with_neighbours(
         snapshot, lambda known: pointers(pods_with_devices(known, settings), known), connection, flags.namespace
     )
 
 
-def _with_kinds_for(
-    pods: Iterable[Pod], snapshot: Snapshot, flags: SchedulingFlags, connection: ConnectionFlags, *, everything: bool
+def _with_kinds(
+    wanted: Iterable[tuple[str, str]], snapshot: Snapshot, flags: SchedulingFlags, connection: ConnectionFlags
 ) -> Snapshot:
-    """The live cluster with the kinds that the scheduler reads for those of these pods that wait."""
-    kinds = kinds_to_complete(snapshot, pods, flags, everything=everything)
+    """The live cluster with further kinds, each of a namespace, or of all where that is empty."""
+    kinds = {space: tuple(kind for _, kind in rows) for space, rows in groupby(sorted({*wanted}), key=itemgetter(0))}
     if not kinds:
         return snapshot
     from kubectl_dra.cluster.applied_manifest import with_kinds
     from kubectl_dra.cluster.transport import side_by_side
 
     cluster = api_server(connection, flags.namespace)
-    wanted = [(space, tuple(kind for _, kind in rows)) for space, rows in groupby(sorted(kinds), key=itemgetter(0))]
     with Progress() as progress:
 
-        def read(space: str, names: tuple[str, ...]) -> Iterator[Snapshot]:
-            yield cluster.read_snapshot(names, namespace=space, progress=progress)
+        def read(space: str) -> Iterator[Snapshot]:
+            yield cluster.read_snapshot(kinds[space], namespace=space, progress=progress)
 
-        answers = dict(side_by_side([partial(read, *arguments) for arguments in wanted]))
-    for index, (_, names) in enumerate(wanted):
+        answers = dict(side_by_side([partial(read, space) for space in kinds]))
+    for index, names in enumerate(kinds.values()):
         snapshot = with_kinds(snapshot, answers[index], names, server_of(flags, snapshot))
     return snapshot
 
 
 def kinds_to_complete(
     snapshot: Snapshot, pods: Iterable[Pod], flags: SchedulingFlags, *, everything: bool
-) -> Collection[tuple[str, str]]:
+) -> Iterator[tuple[str, str]]:
     """The further kinds that affect those of these pods that wait, each with its namespace, or empty for all."""
-    waiting = [pod for pod in pods if not pod.node_name]
     lowest = min((pod.priority for pod in snapshot.pods.values() if pod.node_name), default=None)
     settings = settings_of(flags, snapshot)
-    kinds: dict[tuple[str, str], None] = {}
-    for pod in waiting:
-        kinds.update(dict.fromkeys(("", kind) for kind in kinds_needed(pod, lowest)))
+    for pod in pods:
+        if pod.node_name:
+            continue
+        yield from (("", kind) for kind in kinds_needed(pod, lowest))
         profile = settings.scheduler.profile_of(pod) or default_profile(settings.scheduler.release)
         if not everything or any(constraint.required for constraint in profile.args.spread.constraints):
-            kinds.update(dict.fromkeys((pod.metadata.namespace, kind) for kind in selecting_kinds(pod, profile)))
-    return kinds
+            yield from ((pod.metadata.namespace, kind) for kind in selecting_kinds(pod, profile))
 
 
 def with_daemon_sets(snapshot: Snapshot, connection: ConnectionFlags) -> Snapshot:
@@ -206,16 +206,9 @@ def with_admission(
     if flags.snapshots:
         return snapshot
     from kubectl_dra.admission.admit import kinds_needed as kinds_to_admit
-    from kubectl_dra.cluster.applied_manifest import with_kinds
 
-    needed: dict[str, dict[str, None]] = {}
-    for (space, _), pod in manifest.pods.items():
-        needed.setdefault(space, {}).update(dict.fromkeys(kinds_to_admit(pod)))
-    for space, kinds in needed.items():
-        snapshot = with_kinds(
-            snapshot, read_kinds(connection, flags.namespace, tuple(kinds), of=space), kinds, server_of(flags, snapshot)
-        )
-    return snapshot
+    needed = ((space, kind) for (space, _), pod in manifest.pods.items() for kind in kinds_to_admit(pod))
+    return _with_kinds(needed, snapshot, flags, connection)
 
 
 def with_what_decides(
