@@ -16,7 +16,7 @@ from kubectl_dra.cli.explain import ExplainFlags
 from kubectl_dra.cli.explain.questions import Answers, Posed
 from kubectl_dra.cli.live import Progress
 from kubectl_dra.cluster.cluster import Cluster, key_of
-from kubectl_dra.cluster.snapshot import Snapshot, stand_in
+from kubectl_dra.cluster.snapshot import Key, Snapshot, stand_in
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.assumptions import (
     AfterOthers,
@@ -29,7 +29,7 @@ from kubectl_dra.explain.assumptions import (
 from kubectl_dra.explain.diagnosis import Diagnosis, NodeDevices
 from kubectl_dra.explain.outcomes import NoHelp
 from kubectl_dra.explain.pipeline import diagnose
-from kubectl_dra.explain.question.resolve import about_pod
+from kubectl_dra.explain.question.resolve import Question, about_pod
 from kubectl_dra.explain.unread import if_none
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
         return Answers.of(_claims_in_turn(posed, diagnoses, ask))
     diagnoses = [_noted(diagnosis, posed) for diagnosis in diagnoses]
     alone = Answers.of(_after_those_that_wait(diagnoses, posed))
-    pods = {_key(each): each.question.pod for each in posed if each.question.pod is not None}
-    fitting = [each for each in diagnoses if (each.namespace, each.name) in pods and not each.exit_code]
-    if not manifest.workloads and (len(manifest.pods) < 2 or not fitting):
+    pods = {_key(each.question) for each in posed if each.question.pod is not None}
+    fits = any(_key(diagnosis) in pods and not diagnosis.exit_code for diagnosis in diagnoses)
+    if not manifest.workloads and (len(manifest.pods) < 2 or not fits):
         return alone
     # Whether a pod starts is known once all have their nodes.
     if any(
@@ -81,9 +81,9 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     refused: list[Diagnosis] = []
     codes: list[int] = []
     # Workloads of one manifest take devices from one another.
-    by_name = {(each.namespace, each.name): each for each in diagnoses}
+    by_name = {_key(diagnosis): diagnosis for diagnosis in diagnoses}
     bare = {
-        (pod.metadata.namespace, pod.metadata.name): workload
+        key_of(pod): workload
         for workload in fit_answer.workloads
         if (pod := _bare_pod(workload.workload)) is not None and _says_as_much(workload, by_name)
     }
@@ -101,13 +101,12 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
     }
     seen: set[int] = set()
     for diagnosis in diagnoses:
-        workload = of_pods.get((diagnosis.namespace, diagnosis.name))
+        workload = of_pods.get(_key(diagnosis))
         if workload is None:
-            own_workload = bare.get((diagnosis.namespace, diagnosis.name))
+            own_workload = bare.get(_key(diagnosis))
             diagnosis = _beside(diagnosis, own_workload)
             if own_workload is not None and not diagnosis.exit_code:
-                notes = tuple(note for note in diagnosis.notes if not isinstance(note, AskedByItself))
-                by_itself = replace(diagnosis, notes=notes)
+                by_itself = _without(AskedByItself, diagnosis)
                 diagnosis = _beside_others(by_itself, _of(diagnosis, posed), own_workload, fit_answer, ask)
             shown.append(diagnosis)
             codes.append(diagnosis.exit_code)
@@ -115,10 +114,8 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
             seen.add(id(workload))
             missing = workload.workload.namespace in fit_answer.missing_namespaces
             codes.append(1 if missing else workload.verdict.exit_code)
-            own = [
-                diagnosis for diagnosis in diagnoses if of_pods.get((diagnosis.namespace, diagnosis.name)) is workload
-            ]
-            refused += map(_of_all, own if missing else ())
+            own = [each for each in diagnoses if of_pods.get(_key(each)) is workload]
+            refused += [_without(OneOfItsPods, each) for each in own if missing]
             case = _of(own[0], posed)
             if workload.may_fit:
                 own = _after_those_that_wait(own, posed)
@@ -128,7 +125,7 @@ def answered(posed: Sequence[Posed], diagnoses: Sequence[Diagnosis], flags: Expl
                 if any(workload is known for known in needing):
                     # What fits without them are not all of its pods.
                     beside = replace(beside, fits_already=())
-                shown.append(_of_all(beside))
+                shown.append(_without(OneOfItsPods, beside))
     return Answers(shown, several, max(codes, default=0), fit_answer.missing_namespaces, refused)
 
 
@@ -136,11 +133,12 @@ def _after_those_that_wait(diagnoses: Sequence[Diagnosis], posed: Sequence[Posed
     """The diagnoses of pods that would be created, with what the pods that wait already leave for them."""
     from kubectl_dra.explain.rivals import with_rivals_of_new
 
+    cases = [_of(diagnosis, posed) for diagnosis in diagnoses]
     return [
-        with_rivals_of_new(diagnosis, case.question, case.snapshot, case.settings, case.new_pods)
-        if not case.settings.added
-        else diagnosis
-        for diagnosis, case in ((each, _of(each, posed)) for each in diagnoses)
+        diagnosis
+        if case.settings.added
+        else with_rivals_of_new(diagnosis, case.question, case.snapshot, case.settings, case.new_pods)
+        for diagnosis, case in zip(diagnoses, cases, strict=True)
     ]
 
 
@@ -149,10 +147,9 @@ def _bare_pod(workload: WorkloadPods) -> Pod | None:
     return workload.roles[0].pod if not workload.raw and len(workload.roles) == 1 and workload.unit == "pod" else None
 
 
-def _says_as_much(workload: WorkloadFit, diagnoses: Mapping[tuple[str, str], Diagnosis]) -> bool:
+def _says_as_much(workload: WorkloadFit, diagnoses: Mapping[Key, Diagnosis]) -> bool:
     """Whether the diagnosis of a bare pod, or of what stops it, says what comes of it: no other answer is needed."""
-    pod = workload.workload.roles[0].pod
-    own = diagnoses.get((pod.metadata.namespace, pod.metadata.name))
+    own = diagnoses.get(key_of(workload.workload.roles[0].pod))
     if own is None or own.exit_code:
         return own is not None
     return not workload.verdict.exit_code or (workload.stop is not None and bool(workload.stop.diagnosis.exit_code))
@@ -166,9 +163,9 @@ def _beside(diagnosis: Diagnosis, workload: WorkloadFit | None) -> Diagnosis:
     return replace(stopped, notes=(AfterOthers(), *stopped.notes))
 
 
-def _of_all(diagnosis: Diagnosis) -> Diagnosis:
-    """The diagnosis of one pod beside the answer about all of its workload."""
-    return replace(diagnosis, notes=tuple(note for note in diagnosis.notes if not isinstance(note, OneOfItsPods)))
+def _without(kind: type, diagnosis: Diagnosis) -> Diagnosis:
+    """The diagnosis without the notes of a kind, which say that it is about one of several."""
+    return replace(diagnosis, notes=tuple(note for note in diagnosis.notes if not isinstance(note, kind)))
 
 
 def _noted(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Diagnosis:
@@ -230,14 +227,13 @@ def _reworded(posed: Sequence[Posed]) -> Iterator[ResourceClaim]:
                     yield entry.claim
 
 
-def _key(posed: Posed) -> tuple[str, str]:
-    return posed.question.namespace, posed.question.name
+def _key(about: Question | Diagnosis) -> Key:
+    return about.namespace, about.name
 
 
 def _of(diagnosis: Diagnosis, posed: Sequence[Posed]) -> Posed:
     """The question that a diagnosis answers."""
-    key = (diagnosis.namespace, diagnosis.name)
-    return next((case for case in posed if _key(case) == key), posed[0])
+    return next((case for case in posed if _key(case.question) == _key(diagnosis)), posed[0])
 
 
 def _shown(workload: WorkloadFit, own: Sequence[Diagnosis], posed: Posed) -> Sequence[Diagnosis]:
@@ -336,7 +332,7 @@ def _in_use(claim: ResourceClaim) -> tuple[ResourceClaim, Pod]:
 
 def _is_claim_of_manifest(posed: Posed) -> bool:
     question, manifest = posed.question, posed.manifest
-    return question.pod is None and manifest is not None and (question.namespace, question.name) in manifest.claims
+    return question.pod is None and manifest is not None and _key(question) in manifest.claims
 
 
 def _can_be_had(diagnosis: Diagnosis) -> bool:
