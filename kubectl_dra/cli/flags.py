@@ -236,20 +236,9 @@ class LspFlags(ReadingFlags, frozen=True):
     """The flags of ``lsp``: those of ``lint`` that say what to check for, under the same names."""
 
     live: Annotated[bool, Option("--live", help="Know the classes and devices of the cluster.")] = False
-    namespace: Annotated[
-        str, Option("--namespace", "-n", metavar="NS", help="With --live: read this namespace of the cluster.")
-    ] = ""
-    config: Annotated[
-        str, Option("--config", metavar="FILE", help="Configuration instead of the nearest .kubectl-dra.yaml.")
-    ] = ""
-    release: Annotated[
-        str,
-        Option(
-            "--kubernetes-version",
-            metavar="VERSION",
-            help="Release to check for, 1.31 to 1.37. Default: the cluster's with --live or --snapshot, else 1.37.",
-        ),
-    ] = ""
+    namespace: opt.CheckedNamespace = ""
+    config: opt.Config = ""
+    release: opt.CheckedRelease = ""
     gates: opt.GatesOption = ()
 
 

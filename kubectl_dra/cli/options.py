@@ -153,3 +153,17 @@ GatesOption = Annotated[
         help="Feature gates that differ from the release's defaults, comma-separated.",
     ),
 ]
+Config = Annotated[
+    str, Option("--config", metavar="FILE", help="Configuration instead of the nearest .kubectl-dra.yaml.")
+]
+CheckedRelease = Annotated[
+    str,
+    Option(
+        "--kubernetes-version",
+        metavar="VERSION",
+        help="Release to check for, 1.31 to 1.37. Default: the cluster's with --live or --snapshot, else 1.37.",
+    ),
+]
+CheckedNamespace = Annotated[
+    str, Option("--namespace", "-n", metavar="NS", help="With --live: read this namespace of the cluster.")
+]

@@ -31,6 +31,7 @@ from kubectl_dra.cli.explain.target import (
 )
 from kubectl_dra.cli.live import with_neighbours
 from kubectl_dra.cli.options import ConnectionFlags
+from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Key, Snapshot, stand_in
 from kubectl_dra.cluster.workload_pods import with_free_names
 from kubectl_dra.errors import InputError, UsageError
@@ -222,7 +223,7 @@ def _about(looked: Looked, flags: ExplainFlags, given: Given) -> tuple[Question,
     if isinstance(item, ResourceClaimTemplate):
         return about_template(item), looked.stand_in
     check_selectors(item)
-    of_manifest = given.manifest is not None and (item.metadata.namespace, item.metadata.name) in given.manifest.pods
+    of_manifest = given.manifest is not None and key_of(item) in given.manifest.pods
     if isinstance(looked.stand_in, NotMade) and not of_manifest:
         return about_new_pod(item, given.snapshot, asked_settings(flags, given.snapshot)), looked.stand_in
     return _about_pod(item, given, asked_settings(flags, given.snapshot)), looked.stand_in
@@ -248,7 +249,7 @@ def _of_manifest(flags: ExplainFlags, given: Given) -> list[tuple[Question, Stan
 
 def _about_pod(pod: Pod, given: Given, settings: Settings) -> Question:
     """The question about a pod of the cluster, or of the manifest: one that exists keeps what it has."""
-    key = (pod.metadata.namespace, pod.metadata.name)
+    key = key_of(pod)
     if not _is_new(pod, given):
         return about_pod(given.snapshot.pods[key], given.snapshot, exists=True)
     assert given.manifest is not None
@@ -257,7 +258,7 @@ def _about_pod(pod: Pod, given: Given, settings: Settings) -> Question:
 
 def _is_new(pod: Pod, given: Given) -> bool:
     """Whether the cluster lacks a pod of the manifest."""
-    return stand_in(pod) is not None or (pod.metadata.namespace, pod.metadata.name) not in given.cluster.pods
+    return stand_in(pod) is not None or key_of(pod) not in given.cluster.pods
 
 
 # The devices in the picture of ``explain -o html``.

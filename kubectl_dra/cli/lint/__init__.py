@@ -66,9 +66,7 @@ class LintFlags(SchedulingFlags, frozen=True):
     ] = False
     diff: Annotated[bool, Option("--diff", help="Show what the fixes would change; write nothing.")] = False
     live: Annotated[bool, Option("--live", help="Check against the classes and devices of the cluster.")] = False
-    namespace: Annotated[
-        str, Option("--namespace", "-n", metavar="NS", help="With --live: read this namespace of the cluster.")
-    ] = ""
+    namespace: opt.CheckedNamespace = ""
     manifests: Annotated[
         tuple[str, ...],
         Option(
@@ -87,9 +85,7 @@ class LintFlags(SchedulingFlags, frozen=True):
             help="Objects as they are stored now: judge the same ones in PATH as changes of these.",
         ),
     ] = ()
-    config: Annotated[
-        str, Option("--config", metavar="FILE", help="Configuration instead of the nearest .kubectl-dra.yaml.")
-    ] = ""
+    config: opt.Config = ""
     no_config: Annotated[bool, Option("--no-config", help="Read no configuration.")] = False
     allow_empty: Annotated[
         bool, Option("--allow-empty", help="Exit with 0 if there is no Kubernetes object to check.")
@@ -103,14 +99,7 @@ class LintFlags(SchedulingFlags, frozen=True):
     ] = False
     output: Annotated[LintOutput, Option("--output", "-o", help="Output format.")] = LintOutput.text
     color: opt.ColorOption = opt.Color.auto
-    release: Annotated[
-        str,
-        Option(
-            "--kubernetes-version",
-            metavar="VERSION",
-            help="Release to check for, 1.31 to 1.37. Default: the cluster's with --live or --snapshot, else 1.37.",
-        ),
-    ] = ""
+    release: opt.CheckedRelease = ""
     upgraded_from: Annotated[
         str,
         Option(
