@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,13 @@ EXAMPLES = ROOT / "examples" / "explain"
 def cluster_of(name: str) -> str:
     """The cluster of an example."""
     return str(EXAMPLES / name / "cluster.yaml")
+
+
+def write_list(path: Path, items: Sequence[Any], **said: Any) -> str:
+    """A file with objects, as kubectl lists them, and what it says of them; its path."""
+    head = {"kubectl-dra": said} if said else {}
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", **head, "items": items}))
+    return str(path)
 
 
 class Ran(NamedTuple):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Dra
+from tests.cli.conftest import Dra, write_list
 
 DRIVER = "gpu.example.com"
 
@@ -54,9 +53,7 @@ def hard(folder: Path, requests: int = 32, nodes: int = 4, claims: int = 1, sele
             "devices": {"requests": asked[: requests - number], "constraints": constraints[: 4 if not number else 1]}
         }
         items.append(item("ResourceClaim", f"c{number}", wanted, namespace="default"))
-    path = folder / "cluster.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    return str(path)
+    return write_list(folder / "cluster.json", items)
 
 
 def item(kind: str, name: str, spec: dict[str, Any], **meta: str) -> dict[str, Any]:

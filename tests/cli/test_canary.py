@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from kubectl_dra import safe_output
-from tests.cli.conftest import EXAMPLES, Dra, Ran
+from tests.cli.conftest import EXAMPLES, Dra, Ran, write_list
 
 CANARY = "\x1b[2J\x07\x7f\x9b31m\u202e\u200b\u2028\r\n::error::FORGED"
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
@@ -37,7 +37,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     text = (EXAMPLES / request.param / "cluster.yaml").read_text()
     items = [item for found in yaml.safe_load_all(text) if found for item in found.get("items", [found])]
     path = tmp_path / f"cluster{CANARY.replace('/', '')}.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [marked(item) for item in items]}))
+    write_list(path, [marked(item) for item in items])
     return str(path)
 
 
@@ -127,10 +127,9 @@ def test_commands_are_quoted_for_a_shell(dra: Dra, tmp_path: Path) -> None:
     for item in items:
         if item["kind"] in ("Pod", "ResourceClaim"):
             item["metadata"]["namespace"] = evil
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    path = write_list(tmp_path / "cluster.json", items)
     name = next(item["metadata"]["name"] for item in items if item["kind"] == "Pod" and "nodeName" not in item["spec"])
     for more in ([], ["--full"], ["-o", "json"]):
-        ran = dra("explain", f"pod/{name}", "-n", evil, "--snapshot", str(path), *more)
+        ran = dra("explain", f"pod/{name}", "-n", evil, "--snapshot", path, *more)
         commands = re.findall(r"kubectl [^\n]*-n [^\n]*", ran.out)
         assert commands and all(evil not in re.sub(r"'[^']*'", "", command) for command in commands), commands

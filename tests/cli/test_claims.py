@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.cli.conftest import EXAMPLES, ROOT, Dra, cluster_of
+from tests.cli.conftest import EXAMPLES, ROOT, Dra, cluster_of, write_list
 
 CLUSTER = cluster_of("mixed-fleet")
 
@@ -27,9 +26,8 @@ def test_a_row_with_the_longest_names_is_no_wider_than_the_screen(
         }
         for name in names
     ]
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": claims}))
-    lines = dra("claims", "--snapshot", str(path)).out.splitlines()
+    path = write_list(tmp_path / "cluster.json", claims)
+    lines = dra("claims", "--snapshot", path).out.splitlines()
     rows = [line.split()[1] for line in lines if line.startswith("research")]
     assert max(map(len, lines)) <= 80 and len({*rows}) == 2 and "…" in rows[0]
 

@@ -12,7 +12,7 @@ import yaml
 
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.drivers.drain_check import ClaimOfDriver, DriverUsers, PluginUser, PodOfDriver, WhileAway
-from tests.cli.conftest import EXAMPLES, Dra, cluster_of
+from tests.cli.conftest import EXAMPLES, Dra, cluster_of, write_list
 from tests.drivers.clusters import CRASHES, DRIVER, ENDED, JSON, daemon_set, event, node, plugin, slices, status
 from tests.drivers.test_drivers_on_nodes import LIKES, STATES
 from tools.api_server import APIServer
@@ -243,9 +243,8 @@ def test_pods_of_a_group_use_its_claim(dra: Dra, tmp_path: Path) -> None:
 
 def test_a_pod_that_was_not_read_leaves_it_open(dra: Dra, tmp_path: Path) -> None:
     """Files that people saved may be any part of a cluster."""
-    file = tmp_path / "some.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*LIKES, claim("a", "a")]}))
-    told = dra("drivers", "--node", "n2", "--drain-check", "--snapshot", str(file))
+    file = write_list(tmp_path / "some.json", [*LIKES, claim("a", "a")])
+    told = dra("drivers", "--node", "n2", "--drain-check", "--snapshot", file)
     assert told.code == 3 and "pod ml/a was not read" in told.flat
 
 

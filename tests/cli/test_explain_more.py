@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.conftest import EXAMPLES, Dra, cluster_of
+from tests.cli.conftest import EXAMPLES, Dra, cluster_of, write_list
 from tests.taint.world import claim, device_class, gpu, pod, slice_of
 
 
@@ -461,11 +461,10 @@ def test_labels_of_nodes_that_may_not_be_read_refuse_nobody(dra: Dra, tmp_path: 
     items = [device_class(), slice_of("n1", gpu("gpu-0")), claim("c"), waiting]
     read = ["Pod", "ResourceClaim", "ResourceClaimTemplate", "DeviceTaintRule", "Namespace", "ResourceQuota", "Event"]
     said = {"schemaVersion": "1", "read": read, "gaps": [{"kind": "Node", "reason": "forbidden"}]}
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "kubectl-dra": said, "items": items}))
-    alone = dra("explain", "pod/p", "-n", "team", "--snapshot", str(path))
+    path = write_list(tmp_path / "cluster.json", items, **said)
+    alone = dra("explain", "pod/p", "-n", "team", "--snapshot", path)
     assert alone.code == 3 and alone.out.startswith("Pod team/p: undetermined"), alone.out
-    table = dra("explain", "-A", "--snapshot", str(path))
+    table = dra("explain", "-A", "--snapshot", path)
     row = table.flat
     assert table.code == 3 and "undetermined no-eligible-node no Nodes could be read" in row
 

@@ -13,7 +13,7 @@ from kubectl_dra.cli.explain.target import find, targets_of
 from kubectl_dra.cli.kind_words import kind_of
 from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.files import read_snapshot
-from tests.cli.conftest import EXAMPLES, Dra, cluster_of
+from tests.cli.conftest import EXAMPLES, Dra, cluster_of, write_list
 
 JSON = dict[str, Any]
 
@@ -50,10 +50,9 @@ def test_a_pod_that_runs_and_has_lost_its_claim_hangs(dra: Dra, tmp_path: Path) 
 
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": ready}
-    path = tmp_path / "cluster.json"
     items = [node, pod(0, "gone"), pod(1, "")]
-    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
-    ran = dra("explain", "sts/a", "--snapshot", str(path), "--complete")
+    path = write_list(tmp_path / "cluster.json", items)
+    ran = dra("explain", "sts/a", "--snapshot", path, "--complete")
     assert "StatefulSet a has 2 pods, 1 is stuck; this is about that one, pod/a-0" in " ".join(ran.err.split())
 
 
@@ -88,8 +87,7 @@ def test_labels_choose_the_pod_that_hangs(dra: Dra, tmp_path: Path) -> None:
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": phase}}
 
     pods = [pod("x", "Running", app="web"), pod("y", "Pending", app="web", tier="b"), pod("z", "Pending", app="db")]
-    path = tmp_path / "pods.json"
-    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": pods}))
+    path = write_list(tmp_path / "pods.json", pods)
     for labels, name in (
         ("app=web", "y"),
         ("app==web, !tier", "x"),
@@ -98,11 +96,11 @@ def test_labels_choose_the_pod_that_hangs(dra: Dra, tmp_path: Path) -> None:
         ("tier!=b,app=db", "z"),
         ("tier", "y"),
     ):
-        ran = dra("explain", "-l", labels, "--snapshot", str(path), "--complete")
+        ran = dra("explain", "-l", labels, "--snapshot", path, "--complete")
         assert f"pod/{name}" in " ".join(ran.err.split()), (labels, ran)
-    assert "has the labels app=nope" in " ".join(dra("explain", "-l", "app=nope", "--snapshot", str(path)).err.split())
-    assert "is no requirement" in dra("explain", "-l", "app=(", "--snapshot", str(path)).err
-    assert "leave other names" in dra("explain", "pod/x", "-l", "app=web", "--snapshot", str(path)).err
+    assert "has the labels app=nope" in " ".join(dra("explain", "-l", "app=nope", "--snapshot", path).err.split())
+    assert "is no requirement" in dra("explain", "-l", "app=(", "--snapshot", path).err
+    assert "leave other names" in dra("explain", "pod/x", "-l", "app=web", "--snapshot", path).err
     assert dra("claims", "-l", "nope", "--snapshot", ALL_HELD).out.startswith("No claim was found")
 
 
@@ -129,12 +127,11 @@ def test_pods_of_another_workload_do_not_count(dra: Dra, tmp_path: Path) -> None
         pod("d-0", "nightly-big-29000000", "Job", {}),
         pod("e-0", "gpu-train", "ReplicaSet", {}),
     ]
-    path = tmp_path / "pods.json"
-    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": jobs}))
-    ran = dra("explain", "deploy/gpu", "--snapshot", str(path), "--complete")
+    path = write_list(tmp_path / "pods.json", jobs)
+    ran = dra("explain", "deploy/gpu", "--snapshot", path, "--complete")
     assert ran.code == 2 and "no pod of Deployment gpu was found" in ran.err
     for words, name in (("jobset/train", "a-0"), ("jobset/train-big", "b-0"), ("cronjob/nightly", "c-0")):
-        ran = dra("explain", words, "--snapshot", str(path), "--complete")
+        ran = dra("explain", words, "--snapshot", path, "--complete")
         assert f"has one pod; this is about it, pod/{name}" in " ".join(ran.err.split())
 
 
@@ -357,8 +354,7 @@ def test_two_jobs_of_one_name_are_told_apart(asked: str, pods: str, answers: str
     items = [_made("Job", "batch.volcano.sh/v1alpha1", "volcano-0", "2026-03-01T08:00:00Z")]
     if pods == "both":
         items.append(_made("Job", "batch/v1", "batch-0", "2026-03-01T09:00:00Z"))
-    saved = tmp_path / "cluster.json"
-    saved.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    saved = write_list(tmp_path / "cluster.json", items)
     target = targets_of([asked])[0]
-    looked = find(target, "ml", read_snapshot([str(saved)]))
+    looked = find(target, "ml", read_snapshot([saved]))
     assert looked.item.metadata.name == answers

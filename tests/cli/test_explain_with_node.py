@@ -11,7 +11,7 @@ import pytest
 
 from kubectl_dra.data.clouds import autoscalers
 from kubectl_dra.data.messages import AUTOSCALERS
-from tests.cli.conftest import EXAMPLES, Dra, Ran, cluster_of
+from tests.cli.conftest import EXAMPLES, Dra, Ran, cluster_of, write_list
 from tests.fit.worlds import CLASS, claim, node, running, write_cluster
 
 JSON = dict[str, Any]
@@ -109,15 +109,14 @@ def test_admin_access_is_known_from_1_35_on(dra: Dra, tmp_path: Path) -> None:
 
 
 def test_of_a_group_without_nodes_it_knows_nothing(dra: Dra, tmp_path: Path) -> None:
-    file = tmp_path / "node.json"
-    file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": node("new", 1)}))
+    file = write_list(tmp_path / "node.json", node("new", 1))
     cluster = [*node("cpu"), *pending()]
-    found = asked(dra, tmp_path, cluster, "--with-node", str(file))
+    found = asked(dra, tmp_path, cluster, "--with-node", file)
     assert found["verdict"] == "can-be-scheduled"
     assert "of a group without nodes it usually knows no devices" in notes(found)
     cluster[0]["metadata"]["labels"]["cloud.google.com/gke-nodepool"] = "cpu"
     assert "cloud.google.com/gke-nvidia-gpu-dra-driver=true" in notes(
-        asked(dra, tmp_path, cluster, "--with-node", str(file))
+        asked(dra, tmp_path, cluster, "--with-node", file)
     )
 
 
@@ -180,7 +179,7 @@ def test_copies_of_a_file_have_what_the_file_has(dra: Dra, tmp_path: Path, what:
         new = [item for item in tainted(new) if item["kind"] in ("Node", "ResourceSlice")]
     else:
         new[0].setdefault("spec", {})["unschedulable"] = True
-    (tmp_path / "node.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": new}))
+    write_list(tmp_path / "node.json", new)
     for count in ("1", "2"):
         found = asked(dra, tmp_path, [*FULL, *pending()], "--with-node", f"{tmp_path / 'node.json'},count={count}")
         assert found["verdict"] == "cannot-be-scheduled", count

@@ -19,7 +19,7 @@ from kubectl_dra.cluster.snapshot import EVERY_KIND
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.manifests.inputs import HELMED, KUSTOMIZED, arguments
 from kubectl_dra.report.explain_commands import Invocation, supposing
-from tests.cli.conftest import Dra
+from tests.cli.conftest import Dra, write_list
 from tests.cli.test_pasted import HOSTILE
 from tools.examples import EXAMPLES, FIT
 from tools.fuzz.examples import examples
@@ -108,7 +108,7 @@ def test_a_hostile_name_in_each_field(part: int, dra: Dra, tmp_path: Path) -> No
     for number, (items, field) in tried:
         hostile = HOSTILE[number % len(HOSTILE)].format(number)
         changed = renamed_everywhere(items, {field.value: hostile})
-        snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": changed}))
+        write_list(snapshot, changed)
         for words in (("explain", "-A", "--full"), ("drivers",)):
             ran = dra(*words, "--snapshot", str(snapshot))
             assert ran.code in (0, 1, 2, 3) and "defect" not in ran.err, (field.path, ran.err)
@@ -143,7 +143,7 @@ def test_all_names_are_hostile(name: str, dra: Dra, tmp_path: Path) -> None:
     items = json.loads(json.dumps(yaml.load(source.read_text(), Loader=yaml.CSafeLoader)["items"], default=str))
     items = _all_renamed(items)
     snapshot = tmp_path / "--its cluster;.json"
-    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    write_list(snapshot, items)
     devices = [line for line in dra("devices", "-o", "name", "--snapshot", str(snapshot)).out.splitlines() if line]
     assert devices
     questions: list[tuple[str, ...]] = [

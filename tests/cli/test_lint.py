@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.cli.conftest import Dra, Ran
+from tests.cli.conftest import Dra, Ran, write_list
 from tests.lint.support import CLAIM
 
 FLAT = CLAIM.replace("      exactly:\n        device", "      device")
@@ -176,9 +175,9 @@ def test_kustomize(dra: Dra, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 def test_snapshot(dra: Dra) -> None:
     Path("a.yaml").write_text(CLAIM)
-    Path("cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [
+    write_list(Path("cluster.json"), [
         {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu.example.com"}, "spec": {}}
-    ]}))  # fmt: skip
+    ])  # fmt: skip
     assert dra("lint", "a.yaml", "--snapshot", "cluster.json", *ONLY).code == 0
     assert dra("lint", "a.yaml", "--snapshot", "cluster.json", "--live").code == 2
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import shutil
 import stat
@@ -21,7 +20,7 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import MigrationJob, migrate
 from kubectl_dra.migrate.reverse.run import reverse
-from tests.cli.conftest import Dra, Ran
+from tests.cli.conftest import Dra, Ran, write_list
 from tests.migrate import cluster
 
 OLD = """\
@@ -185,7 +184,7 @@ def test_json_is_that_of_the_schema(dra: Dra) -> None:
 def test_json_says_where_pods_would_land_if_a_cluster_is_given(dra: Dra) -> None:
     Path("a.yaml").write_text(POD)
     objects = [cluster.device_class(), cluster.node("old", 2), cluster.node("new"), cluster.slice_of("new", 2)]
-    Path("cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    write_list(Path("cluster.json"), objects)
     assert "equivalence" not in dra("migrate", "-o", "json", "a.yaml").json
     report = dra("migrate", "-o", "json", "--snapshot", "cluster.json", "a.yaml").valid("migrate")
     (workload,) = report["equivalence"]
@@ -219,7 +218,7 @@ def test_what_the_cluster_has_of_what_it_needs(
     dra: Dra, complete: bool, objects: list[cluster.Json], said: str, seen: tuple[bool | None, bool | None]
 ) -> None:
     Path("a.yaml").write_text(POD)
-    Path("cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    write_list(Path("cluster.json"), objects)
     words = ["migrate", "a.yaml", "--snapshot", "cluster.json", *(["--complete"] if complete else [])]
     told = dra(*words).flat
     assert f"The cluster {said}" in told
@@ -242,7 +241,7 @@ def test_a_class_among_the_files_is_no_lack(dra: Dra) -> None:
     (folder / "pod.yaml").write_text(POD)
     (folder / "class.yaml").write_text(OWN_CLASS)
     objects = [cluster.node("n"), cluster.slice_of("n", 2)]
-    Path("cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    write_list(Path("cluster.json"), objects)
     for words in ((), ("--snapshot", "cluster.json", "--complete")):
         told = dra("migrate", "mine", *words).flat
         assert "needs DRA driver gpu.nvidia.com; no device plugin" in told and "lacks" not in told
@@ -255,7 +254,7 @@ def test_a_class_among_the_files_is_no_lack(dra: Dra) -> None:
 def test_what_comes_next_is_for_the_same_cluster(dra: Dra) -> None:
     """And where a pod would run is undetermined without what decides it, but for --check, which asks something else."""
     Path("a.yaml").write_text(POD)
-    Path("cluster.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [cluster.device_class()]}))
+    write_list(Path("cluster.json"), [cluster.device_class()])
     ran = dra("migrate", "a.yaml", "--snapshot", "cluster.json")
     assert ran.out.splitlines()[-1] == "Next: kubectl dra migrate a.yaml --snapshot cluster.json --diff"
     assert ran.code == 3 and dra("migrate", "a.yaml", "--snapshot", "cluster.json", "--check").code == 1

@@ -14,7 +14,7 @@ import yaml
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.taint.device_taint_rules import DesiredRule, RuleStage, content
 from kubectl_dra.taint.typed import TaintSpec
-from tests.cli.conftest import EXAMPLES, ROOT, Dra, Ran, cluster_of
+from tests.cli.conftest import EXAMPLES, ROOT, Dra, Ran, cluster_of, write_list
 from tests.taint.world import claim, device_class, gpu, node, pod, result, rule, slice_of
 from tools.api_server import Answer, APIServer, Asked, forbidden, status
 
@@ -31,9 +31,7 @@ OBJECTS = [
 
 @pytest.fixture
 def saved(tmp_path: Path) -> str:
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": OBJECTS}))
-    return str(path)
+    return write_list(tmp_path / "cluster.json", OBJECTS)
 
 
 def checked(ran: Ran) -> dict[str, Any]:
@@ -153,10 +151,9 @@ def test_saved_rules_are_compared_like_those_of_a_cluster(
     dra: Dra, tmp_path: Path, there: str, words: list[str], outcome: str, code: int
 ) -> None:
     """The object is in the version that the snapshot has."""
-    path = tmp_path / "cluster.json"
     items = [*OBJECTS[:-1], own_rule(there, "v1beta2")]
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    command = ["taint", "n1/gpu-0", *words, "m:NoSchedule", "--dry-run=client", "--snapshot", str(path), "-o", "json"]
+    path = write_list(tmp_path / "cluster.json", items)
+    command = ["taint", "n1/gpu-0", *words, "m:NoSchedule", "--dry-run=client", "--snapshot", path, "-o", "json"]
     if "--drain" in words:
         command.remove("m:NoSchedule")
     ran = dra(*command)
@@ -172,19 +169,17 @@ def test_saved_rules_are_compared_like_those_of_a_cluster(
     [("v1.37.1", "v1"), ("v1.36.4", "v1beta2"), ("v1.35.0", "v1alpha3"), ("v1.32.0", "v1alpha3")],
 )
 def test_without_rules_the_release_tells_their_version(dra: Dra, tmp_path: Path, release: str, version: str) -> None:
-    path = tmp_path / "cluster.json"
     said = {"schemaVersion": "1", "serverVersion": release}
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "kubectl-dra": said, "items": OBJECTS[:-1]}))
-    ran = dra("taint", "n1/gpu-0", "k:NoSchedule", "--dry-run=client", "--snapshot", str(path), "-o", "json")
+    path = write_list(tmp_path / "cluster.json", OBJECTS[:-1], **said)
+    ran = dra("taint", "n1/gpu-0", "k:NoSchedule", "--dry-run=client", "--snapshot", path, "-o", "json")
     assert checked(ran)["rules"][0]["deviceTaintRule"]["apiVersion"] == f"resource.k8s.io/{version}"
 
 
 def test_claims_that_were_not_read(dra: Dra, tmp_path: Path) -> None:
     """Without the claims nobody can say that no pod is hit."""
-    path = tmp_path / "cluster.json"
     items = [entry for entry in OBJECTS if entry["kind"] != "ResourceClaim"]
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    command = ["taint", "n1/gpu-0", "k:NoExecute", "--dry-run=client", "--snapshot", str(path)]
+    path = write_list(tmp_path / "cluster.json", items)
+    command = ["taint", "n1/gpu-0", "k:NoExecute", "--dry-run=client", "--snapshot", path]
     shown = dra(*command)
     assert "Which claims and pods use it is unknown: there is no ResourceClaim in what was read" in shown.out
     assert "No claim uses" not in shown.out and "how many of them are free is unknown" in shown.out
@@ -196,16 +191,15 @@ def test_claims_that_were_not_read(dra: Dra, tmp_path: Path) -> None:
     ]
     assert radius["unread"] == [{"kind": "ResourceClaim", "reason": "absent", "decides": True}]
     assert any("not all claims could be read" in warning for warning in report["warnings"])
-    listed = checked(dra("taint", "--list", "--snapshot", str(path), "-o", "json"))
+    listed = checked(dra("taint", "--list", "--snapshot", path, "-o", "json"))
     assert listed["notes"] == ["not seen: there is no ResourceClaim in what was read: who uses a device is not known"]
 
 
 def test_claims_of_one_namespace_that_were_not_read(dra: Dra, tmp_path: Path) -> None:
     """What is known is told, as the least that happens."""
-    path = tmp_path / "cluster.json"
     gaps = [{"kind": "ResourceClaim", "reason": "forbidden", "namespace": "other"}]
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": OBJECTS, "kubectl-dra": {"gaps": gaps}}))
-    shown = dra("taint", "n1/gpu-0", "k:NoExecute", "--dry-run=client", "--snapshot", str(path))
+    path = write_list(tmp_path / "cluster.json", OBJECTS, gaps=gaps)
+    shown = dra("taint", "n1/gpu-0", "k:NoExecute", "--dry-run=client", "--snapshot", path)
     assert "More claims may use it: the ResourceClaims of namespace other could not be read (list" in shown.out
     assert "at least 1 of 1 pod will be deleted" in shown.out
 
@@ -320,17 +314,15 @@ def test_nothing_to_remove_is_said_beside_names(dra: Dra, saved: str) -> None:
 def test_what_others_wrote_into_a_rule_is_not_obeyed(dra: Dra, tmp_path: Path) -> None:
     notes = {"kubectl-dra/reason": "\x1b[31mred\nline", "kubectl-dra/ticket": "\x07"}
     theirs = rule("theirs", {"driver": "gpu.example.com", "pool": "n1", "device": "gpu-0"}, annotations=notes)
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*OBJECTS[:-1], theirs]}))
-    table = dra("taint", "--list", "--snapshot", str(path)).out
+    path = write_list(tmp_path / "cluster.json", [*OBJECTS[:-1], theirs])
+    table = dra("taint", "--list", "--snapshot", path).out
     assert "\\u001b[31mred line " in table and "\x1b" not in table and "\x07" not in table
 
 
 def test_pods_that_go_anyway(dra: Dra, tmp_path: Path) -> None:
     going = pod("p", "c", deletionTimestamp="2026-11-21T10:00:00Z", deletionGracePeriodSeconds=30)
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*OBJECTS[:4], going]}))
-    command = ["taint", "n1/gpu-0", "k:NoSchedule", "--dry-run=client", "--snapshot", str(path)]
+    path = write_list(tmp_path / "cluster.json", [*OBJECTS[:4], going])
+    command = ["taint", "n1/gpu-0", "k:NoSchedule", "--dry-run=client", "--snapshot", path]
     shown = dra(*command).out
     assert "1 pod uses the device and is being deleted already." in shown and "stays" not in shown
 
@@ -345,9 +337,8 @@ def test_many_devices_pods_and_rules_are_summed_up(dra: Dra, tmp_path: Path) -> 
     tolerating = objects[3]["status"]["allocation"]["devices"]["results"]
     for each in tolerating:
         each["tolerations"] = [{"key": "k", "operator": "Exists", "effect": "NoExecute"}]
-    path = tmp_path / "many.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    command = ["taint", "--class", "gpu", "k:NoExecute", "--dry-run=client", "--snapshot", str(path)]
+    path = write_list(tmp_path / "many.json", objects)
+    command = ["taint", "--class", "gpu", "k:NoExecute", "--dry-run=client", "--snapshot", path]
     shown = dra(*command).out
     assert "k:NoExecute on 120 devices:" in shown and "and 40 more places: -o json has all of them" in shown
     # A claim with two of the devices is one row, and those that are deleted come first.
@@ -483,9 +474,8 @@ def test_taints_that_could_not_be_read_are_not_absent(dra: Dra, tmp_path: Path, 
     kind = "DeviceTaintRule"
     left = [item for item in OBJECTS if item["kind"] != kind]
     said = {"schemaVersion": "1", "gaps": [{"kind": kind, "reason": "forbidden"}]}
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "kubectl-dra": said, "items": left}))
-    ran = dra(*words, "--snapshot", str(path))
+    path = write_list(tmp_path / "cluster.json", left, **said)
+    ran = dra(*words, "--snapshot", path)
     assert ran.code == 3 and "No device is tainted." not in ran.out
 
 

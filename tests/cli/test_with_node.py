@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import EXAMPLES, Dra, Ran
+from tests.cli.conftest import EXAMPLES, Dra, Ran, write_list
 from tests.cli.test_explain_with_node import FULL, JSON, asked, notes, nvidia, of_example, pending
 from tests.drivers.clusters import CRASHES, ENDED, plugin, status
 from tests.fit.worlds import CLASS, DRIVER, ZONE, deployment, fitted, node, running, template, write_cluster
@@ -122,7 +122,7 @@ def test_a_condition_is_of_the_nodes_that_fit(dra: Dra, tmp_path: Path) -> None:
 def test_a_node_of_a_file_without_allocatable_has_room_perhaps(dra: Dra, tmp_path: Path) -> None:
     new = node("big", 1)
     del new[0]["status"]["allocatable"]
-    (tmp_path / "new.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": new}))
+    write_list(tmp_path / "new.json", new)
     pod = pending()
     pod[1]["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "2"}
     found = asked(dra, tmp_path, [*FULL, *pod], WITH, str(tmp_path / "new.json"))
@@ -281,7 +281,7 @@ def test_a_driver_that_crashes_elsewhere_is_not_seen_on_a_new_node(dra: Dra, tmp
 def test_a_file_has_all_slices_of_its_pools(dra: Dra, tmp_path: Path) -> None:
     new = node("big", 1)
     new[1]["spec"]["pool"]["resourceSliceCount"] = 2
-    (tmp_path / "new.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": new}))
+    write_list(tmp_path / "new.json", new)
     write_cluster(tmp_path / "cluster.json", [CLASS, *FULL, *pending()])
     ran = dra("explain", "pod/train", "--snapshot", str(tmp_path / "cluster.json"), WITH, str(tmp_path / "new.json"))
     told = "it holds 1 ResourceSlice of pool gpu.example.com/big, whose resourceSliceCount says 2: add what is missing"
@@ -291,9 +291,7 @@ def test_a_file_has_all_slices_of_its_pools(dra: Dra, tmp_path: Path) -> None:
 def test_what_keeps_the_new_node_off_comes_first(dra: Dra, tmp_path: Path) -> None:
     """Of a workload, too, and where another node alone is in the way."""
     manifest = [template(2), deployment(2, gpus=2, cpu="5")]
-    (tmp_path / "manifest.json").write_text(
-        json.dumps({"kind": "List", "apiVersion": "v1", "items": json.loads(json.dumps(manifest))})
-    )
+    write_list(tmp_path / "manifest.json", json.loads(json.dumps(manifest)))
     write_cluster(tmp_path / "cluster.json", [CLASS, *nvidia(node("gpu-0", 1))])
     files = ("-f", str(tmp_path / "manifest.json"), "--snapshot", str(tmp_path / "cluster.json"))
     ran = dra("explain", *files, WITH, "g6.xlarge")
