@@ -83,9 +83,7 @@ def test_what_waiting_says_is_said_on_the_page() -> None:
     table = PAGE.partition("## When it does not end")[2].partition("##")[0]
     quoted = re.findall(r"^\| `([^`]+)`", table, re.MULTILINE)
     # A text that is written over two lines is one.
-    sources = [
-        (ROOT / "kubectl_dra" / path).read_text() for path in ("taint/wait_until_drained.py", "cli/untaint/run.py")
-    ]
+    sources = [(ROOT / "kubectl_dra" / path).read_text() for path in ("taint/wait_until_drained.py", "cli/untaint.py")]
     source = re.sub(r'"\s+f?"', "", "".join(sources))
     for text in quoted:
         for part in re.split(r"\b(?:NoSchedule|300|30 s|G|F|N)\b|, ", text):
