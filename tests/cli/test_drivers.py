@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -256,6 +257,26 @@ PATHS = {
     "/apis/resource.k8s.io/v1/resourceslices": "ResourceSlice",
     "/apis/resource.k8s.io/v1/deviceclasses": "DeviceClass",
 }
+OF_EXPLAIN = {
+    **PATHS,
+    "/api/v1/namespaces": "Namespace",
+    "/api/v1/resourcequotas": "ResourceQuota",
+    "/api/v1/namespaces/ml/events": "Event",
+    "/api/v1/namespaces/ml/resourcequotas": "ResourceQuota",
+    "/apis/resource.k8s.io/v1/resourceclaims": "ResourceClaim",
+}
+
+
+@contextmanager
+def serving(items: Sequence[JSON], paths: Mapping[str, str]) -> Iterator[APIServer]:
+    """A server that has the objects at these paths, by kind."""
+    server = APIServer()
+    server.serve_group(v1=("resourceslices", "deviceclasses", "resourceclaims"))
+    server.routes["/version"] = {"gitVersion": "v1.36.2"}
+    for path, kind in paths.items():
+        server.routes[path] = [item for item in items if item["kind"] == kind]
+    yield server
+    server.close()
 
 
 def test_a_server_is_asked_for_two_kinds_more_than_top_reads(dra: Dra, tmp_path: Path) -> None:
@@ -266,15 +287,10 @@ def test_a_server_is_asked_for_two_kinds_more_than_top_reads(dra: Dra, tmp_path:
         daemon_set(desired=4, current=3),
         event("DaemonSet", "npu-driver", "FailedCreate", denied),
     ]
-    server = APIServer()
-    server.serve_group(v1=("resourceslices", "deviceclasses", "resourceclaims"))
-    server.routes["/version"] = {"gitVersion": "v1.36.2"}
-    for path, kind in PATHS.items():
-        server.routes[path] = [item for item in items if item["kind"] == kind]
-    config = server.kubeconfig(tmp_path)
-    ran = dra("drivers", "--kubeconfig", config, "-o", "json")
-    asked = server.paths()
-    server.close()
+    with serving(items, PATHS) as server:
+        config = server.kubeconfig(tmp_path)
+        ran = dra("drivers", "--kubeconfig", config, "-o", "json")
+        asked = server.paths()
     found = ran.valid("drivers")
     assert ran.code == 1
     assert {row["node"]: row["state"] for row in found["items"]} == {
@@ -312,21 +328,9 @@ def test_explain_reads_daemon_sets_only_where_a_driver_publishes_nothing(dra: Dr
         event("DaemonSet", "npu-driver", "FailedCreate", denied),
     ]
     for published, requests in (((), 1), ((slices("n1", 1),), 0)):
-        server = APIServer()
-        server.serve_group(v1=("resourceslices", "deviceclasses", "resourceclaims"))
-        server.routes["/version"] = {"gitVersion": "v1.36.2"}
-        more = {
-            "/api/v1/namespaces": "Namespace",
-            "/api/v1/resourcequotas": "ResourceQuota",
-            "/api/v1/namespaces/ml/events": "Event",
-            "/api/v1/namespaces/ml/resourcequotas": "ResourceQuota",
-            "/apis/resource.k8s.io/v1/resourceclaims": "ResourceClaim",
-        }
-        for path, kind in {**PATHS, **more}.items():
-            server.routes[path] = [item for item in (*items, *published) if item["kind"] == kind]
-        ran = dra("explain", "pod/a", "-n", "ml", "--kubeconfig", server.kubeconfig(tmp_path))
-        asked = server.paths()
-        server.close()
+        with serving([*items, *published], OF_EXPLAIN) as server:
+            ran = dra("explain", "pod/a", "-n", "ml", "--kubeconfig", server.kubeconfig(tmp_path))
+            asked = server.paths()
         assert asked.count("/apis/apps/v1/daemonsets") == requests
         if requests:
             flat = ran.flat
@@ -348,20 +352,8 @@ def test_explain_of_an_unregistered_driver_reads_the_daemon_set_that_leaves_its_
     ]
     label = "kubectl label node n2 npu=yes"
     for asked in (("explain", "pod/a", "-n", "ml"), ("explain", "node/n2"), ("drivers",)):
-        server = APIServer()
-        server.serve_group(v1=("resourceslices", "deviceclasses", "resourceclaims"))
-        server.routes["/version"] = {"gitVersion": "v1.36.2"}
-        more = {
-            "/api/v1/namespaces": "Namespace",
-            "/api/v1/resourcequotas": "ResourceQuota",
-            "/api/v1/namespaces/ml/events": "Event",
-            "/api/v1/namespaces/ml/resourcequotas": "ResourceQuota",
-            "/apis/resource.k8s.io/v1/resourceclaims": "ResourceClaim",
-        }
-        for path, kind in {**PATHS, **more}.items():
-            server.routes[path] = [item for item in items if item["kind"] == kind]
-        ran = dra(*asked, "--kubeconfig", server.kubeconfig(tmp_path))
-        server.close()
+        with serving(items, OF_EXPLAIN) as server:
+            ran = dra(*asked, "--kubeconfig", server.kubeconfig(tmp_path))
         assert ran.code == 1, ran.err
         assert any(line.strip().startswith(f"Writes: $ {label}") for line in ran.out.splitlines()), ran.out
 
