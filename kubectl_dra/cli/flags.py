@@ -1,4 +1,4 @@
-"""What can be typed after the commands that are one module and list nothing."""
+"""What can be typed after most commands: for those that list see ``list_flags``, for large ones their packages."""
 
 from __future__ import annotations
 
