@@ -57,10 +57,8 @@ def run(flags: LintFlags, connection: ConnectionFlags) -> int:
     if charts.broken:
         raise FileError(charts.broken[0].problem, charts.broken[0].path)
     inputs = [*charts.inputs, *find_inputs(charts.paths, flags.kustomize, config.exclude)]
-    if of_cluster:
-        job, inputs = _cluster_upgraded(job, flags, config, connection)
-    elif job.target.upgrade is not None and job.target.snapshot is not None:
-        job = _manifests_upgraded(job, flags, config, connection, inputs)
+    if of_cluster or (job.target.upgrade is not None and job.target.snapshot is not None):
+        job, inputs = _upgraded(job, flags, config, connection, inputs)
     fixing = flags.fix or flags.diff
     filtering = flags.fix and not flags.diff and flags.paths == (STDIN,) and not flags.kustomize
     if flags.fix and not (flags.diff or filtering) and any(file.data is not None for file in inputs):
@@ -111,34 +109,25 @@ def job_for(flags: LintFlags, connection: ConnectionFlags) -> tuple[Job, Config]
     return Job(_target(flags, config, connection), _selection(flags, config)), config
 
 
-def _cluster_upgraded(
-    job: Job, flags: LintFlags, config: Config, connection: ConnectionFlags
+def _upgraded(
+    job: Job, flags: LintFlags, config: Config, connection: ConnectionFlags, inputs: list[Input]
 ) -> tuple[Job, list[Input]]:
-    """The job for the objects of a cluster that is upgraded, and these objects."""
+    """The job for what the schedulers of both releases were asked about: a cluster, with its objects, or the inputs."""
     from kubectl_dra.cli.lint import upgrade
 
-    target = job.target
-    assert target.upgrade is not None
-    snapshot, inputs = upgrade.read_cluster(flags, connection)
+    target, judged = job.target, job.target.upgrade
+    assert judged is not None
     to = upgrade.release_named(*_wanted_release(flags, config))
-    differing, notes = upgrade.schedulers(snapshot, target.upgrade, target.features, flags, to)
-    tell_notes((*notes, *upgrade.notes_about_cluster(snapshot, target)))
-    judged = replace(target.upgrade, is_stored=True, rescheduled=differing)
+    if is_of_cluster(flags):
+        snapshot, inputs = upgrade.read_cluster(flags, connection)
+        rescheduled, notes = upgrade.schedulers(snapshot, target, flags, to)
+        tell_notes((*notes, *upgrade.notes_about_cluster(snapshot, target)))
+        judged = replace(judged, is_stored=True, rescheduled=rescheduled)
+    else:
+        written, notes = upgrade.schedulers_about_manifests(inputs, target, flags, connection, to)
+        tell_notes(notes)
+        judged = replace(judged, written=written)
     return replace(job, target=replace(target, upgrade=judged)), inputs
-
-
-def _manifests_upgraded(
-    job: Job, flags: LintFlags, config: Config, connection: ConnectionFlags, inputs: Sequence[Input]
-) -> Job:
-    """The job for manifests that are put to the schedulers of both releases."""
-    from kubectl_dra.cli.lint import upgrade
-
-    target = job.target
-    assert target.upgrade is not None
-    to = upgrade.release_named(*_wanted_release(flags, config))
-    differing, notes = upgrade.schedulers_about_manifests(inputs, target, flags, connection, to)
-    tell_notes(notes)
-    return replace(job, target=replace(target, upgrade=replace(target.upgrade, written=differing)))
 
 
 def is_of_cluster(flags: LintFlags) -> bool:

@@ -194,42 +194,36 @@ Compared = tuple[Mapping[ObjectKey, DifferentAnswers], Sequence[str]]
 _OLDER: Final = f"the scheduler's answers are compared from {EXPLAINED.oldest} on"
 
 
-def schedulers(
-    snapshot: Snapshot, upgrade: Upgrade, features: frozenset[str], flags: LintFlags, target: ReleaseNamed
-) -> Compared:
+def schedulers(snapshot: Snapshot, target: AssumedCluster, flags: LintFlags, to: ReleaseNamed) -> Compared:
     """What the schedulers of both releases say about what waits or runs in a cluster."""
     before = release_named(flags.upgraded_from, "--from")
     if before.release not in EXPLAINED:
         return {}, [_OLDER]
     from kubectl_dra.cli.live import Progress
 
-    was, will = _settings(snapshot, upgrade, features, flags, before, target)
+    was, will = _settings(snapshot, target, flags, before, to)
     with Progress() as progress:
         found, notes = rescheduled(snapshot, was, will, progress)
-    return found, [*notes, *_notes_about_patches(before, target)]
+    return found, [*notes, *_notes_about_patches(before, to)]
 
 
 def _settings(
-    snapshot: Snapshot,
-    upgrade: Upgrade,
-    features: frozenset[str],
-    flags: LintFlags,
-    before: ReleaseNamed,
-    target: ReleaseNamed,
+    snapshot: Snapshot, target: AssumedCluster, flags: LintFlags, before: ReleaseNamed, to: ReleaseNamed
 ) -> tuple[Settings, Settings]:
     """What is assumed of both schedulers, from what the cluster's objects show."""
     from kubectl_dra.explain.settings import Settings
     from kubectl_dra.scheduling.scheduler import RULES, Scheduler, proved
 
-    claims = snapshot.claims.values()
+    assert target.upgrade is not None
+    features = target.upgrade.features
     # What the later release knows alone is shown by nothing that the earlier one stored.
-    shown = proved(snapshot.slices, upgrade.features, before.release, claims)
+    shown = proved(snapshot.slices, features, before.release, snapshot.claims.values())
     if snapshot.taint_rules:
         # Nobody writes one where they do not count.
         shown |= frozenset(RULES)
     shown -= dict(named_gates(flags.gates)).keys()
-    was = Scheduler(before.release, upgrade.features | shown, before.patch)
-    will = Scheduler(target.release, features | shown, target.patch)
+    was = Scheduler(before.release, features | shown, before.patch)
+    will = Scheduler(to.release, target.features | shown, to.patch)
     return Settings(was, proved_gates=shown), Settings(will, proved_gates=shown)
 
 
@@ -255,7 +249,7 @@ def schedulers_about_manifests(
     reading = replace(flags, release=str(before.release))
     around = with_admission(around, manifest, reading, connection)
     around = completed(around, manifest.pods.values(), reading, connection)
-    was, will = _settings(cluster, upgrade, target.features, flags, before, to)
+    was, will = _settings(cluster, target, flags, before, to)
     with Progress() as progress:
         found, notes = rescheduled(around, was, will, progress, manifest)
     by_place = {places[key]: answers for key, answers in found.items() if key in places}
