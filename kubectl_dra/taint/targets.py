@@ -12,7 +12,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.slices import DeviceID, hardware_id
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import deleting
-from kubectl_dra.errors import InputError, UndeterminedError, UsageError
+from kubectl_dra.errors import InputError, UndeterminedError
 from kubectl_dra.explain.devices.device_state import Superseded
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.devices.wanted import is_called, near_names, single_names
@@ -161,12 +161,6 @@ class Devices:
         if not ids:
             raise InputError(f"{what} holds no device")
         return tuple(dict.fromkeys(self._targets[id] for id in ids))
-
-
-def refuse_nothing(targets: Sequence[Target]) -> None:
-    """Raise UsageError for an empty selection: no rule is ever made without a device."""
-    if not targets:
-        raise UsageError("no device is selected; nothing is done")
 
 
 def _key(name: str, namespace: str) -> tuple[str, str]:

@@ -43,7 +43,7 @@ from kubectl_dra.taint.device_taint_rules import (
 )
 from kubectl_dra.taint.result import Tainted
 from kubectl_dra.taint.steady_watches import Patience, TimedOut, Watcher
-from kubectl_dra.taint.targets import Devices, Target, parts_of, refuse_nothing
+from kubectl_dra.taint.targets import Devices, Target, parts_of
 from kubectl_dra.taint.wait_until_drained import Drain
 
 ALL_KINDS: Final = (
@@ -135,7 +135,9 @@ def resolve(tainted: TaintedCluster, names: Sequence[str], selection: DeviceFlag
     if not selection.select:
         raise UsageError("say which device: DRIVER/POOL/DEVICE, NODE/DEVICE, or a flag such as --node or --uuid")
     targets = _selected(tainted, selection)
-    refuse_nothing(targets)
+    if not targets:
+        # No rule is ever made without a device.
+        raise UsageError("no device is selected; nothing is done")
     return targets
 
 
