@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from msgspec.structs import replace
+
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.manifests.changes import Delete, fields_at, items_at
 from kubectl_dra.migrate.vendors.catalogue import Labelled, translated
@@ -137,7 +139,7 @@ def _from_key(wanted: Condition, labelled: Labelled, resource: Resource, driver:
         return _kept("It counts the devices of a node, which no attribute does.")
     inner = Condition(wanted.key, "In" if positive else "NotIn", (filled(rule.from_key, labelled.groups),))
     try:
-        return _selected(inner, Labelled(rule._replace(from_key=""), labelled.groups), resource, driver, {})
+        return _selected(inner, Labelled(replace(rule, from_key=""), labelled.groups), resource, driver, {})
     except Untranslatable as error:
         return _refused(wanted, str(error), _BY_HAND)
 

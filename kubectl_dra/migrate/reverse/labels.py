@@ -136,15 +136,15 @@ def _parts(rule: ResourceRule, exactly: Mapping[str, Any]) -> Mapping[str, int] 
     if wanted == dict(rule.resource.capacity):
         return EMPTY
     out: dict[str, int] = {}
-    for name, key, unit in rule.parts:
-        text = wanted.pop(key, None)
+    for part in rule.parts:
+        text = wanted.pop(part.capacity, None)
         if text is None:
             continue
-        digits = text.removesuffix(unit) if unit else text
+        digits = text.removesuffix(part.unit)
         number = whole_number(digits)
-        if number is None or (unit and digits == text):
+        if number is None or (part.unit and digits == text):
             return None
-        out[name] = number
+        out[part.name] = number
     return None if any(wanted[key] != rule.resource.capacity.get(key) for key in wanted) else out
 
 

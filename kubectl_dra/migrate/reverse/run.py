@@ -341,9 +341,8 @@ def _tries(
 
 def _alike(tries: Sequence[Sequence[Resource]]) -> bool:
     """Whether the choice makes no difference: a device plugin offers its devices by two names."""
-    return (
-        len({repr([resource._replace(name="", tolerations=()) for resource in resources]) for resources in tries}) == 1
-    )
+    unnamed = ([replace(resource, name="", tolerations=()) for resource in resources] for resources in tries)
+    return len(set(map(repr, unnamed))) == 1
 
 
 def _difference(

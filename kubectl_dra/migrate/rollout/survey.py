@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count
 from typing import Any, Final, Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from kubectl_dra.allocation.extended_resources import amount_of, class_by_resource
 from kubectl_dra.api.pods import Pod, owner_of
 from kubectl_dra.api.releases import default_features
@@ -222,11 +224,6 @@ def _moving(requested: Mapping[str, int], settings: MigrationSettings) -> dict[s
     }
 
 
-def outcome_of(raw: Mapping[str, Any], settings: MigrationSettings) -> tuple[Outcome, str]:
-    """What migrate does with a workload or pod, and why it does not do all of it automatically."""
-    return _outcome(raw, device_plugins.plan(raw, PlanSurroundings(), settings))
-
-
 def _becomes(raw: Mapping[str, Any], plan: ObjectPlan, settings: MigrationSettings) -> dict[str, Resource]:
     """What the resources of a workload's pods become; labels may choose another class than the vendor's first."""
     out: dict[str, Resource] = {}
@@ -235,7 +232,7 @@ def _becomes(raw: Mapping[str, Any], plan: ObjectPlan, settings: MigrationSettin
     moves = [*(step.moved for step in plan.steps), *(added.moved for added in plan.objects)]
     for moved in chain.from_iterable(moves):
         if moved.resource in out:
-            out[moved.resource] = out[moved.resource]._replace(device_class=moved.device_class, driver=moved.driver)
+            out[moved.resource] = replace(out[moved.resource], device_class=moved.device_class, driver=moved.driver)
     return out
 
 

@@ -8,6 +8,8 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
+from msgspec.structs import replace
+
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.data.drivers import InstalledClass, VendorFile, vendor_files
 from kubectl_dra.data.drivers import catalogue as drivers
@@ -17,7 +19,6 @@ from kubectl_dra.migrate.vendors.model import (
     Flag,
     KnownDriver,
     LabelRule,
-    Pattern,
     Resource,
     ResourceRule,
     Suffix,
@@ -150,14 +151,15 @@ class VendorCatalogue:
         """
         own = rule.capacity or not rule.device_class
         known_driver = self.driver(resource.driver, resource.device_class if own else rule.device_class)
-        return known_driver or KnownDriver(resource.driver, frozenset(), frozenset())
+        return known_driver or KnownDriver(resource.driver)
 
     def flag(self, where: str, name: str, vendors: Collection[str]) -> Flag | None:
         """What to do with an env variable, annotation, runtime class, scheduler or host path in pods of the vendors."""
         for vendor in (other for id in vendors for other in self._with_likes(id)):
-            for rule in vendor.flags:
-                if rule.flag.where == where and _fits(rule.name, rule.pattern, name):
-                    return rule.flag
+            for flag in vendor.flags:
+                named = flag.name == name if flag.pattern is None else flag.pattern.fullmatch(name)
+                if flag.where == where and named:
+                    return flag
         return None
 
     def label(self, key: str, resource: Resource) -> Labelled | None:
@@ -259,7 +261,8 @@ def _resource(rule: ResourceRule, name: str, groups: Mapping[str, str]) -> Resou
         return None
     resource = rule.resource
     toleration = {"key": name, "operator": "Exists", "effect": "NoSchedule"}
-    return resource._replace(
+    return replace(
+        resource,
         name=name,
         device_class=filled(resource.device_class, texts),
         selectors=tuple(filled(selector, texts) for selector in resource.selectors),
@@ -277,7 +280,8 @@ def translated(groups: Mapping[str, str], values: Mapping[str, Mapping[str, str]
 def _with_parts(resource: Resource, rule: ResourceRule, vendor: Vendor, beside: Mapping[str, Any]) -> Resource:
     """The resource with the capacity requested by the resources beside it."""
     if resource.part_of and resource.part_of not in beside:
-        return resource._replace(
+        return replace(
+            resource,
             outcome="ask",
             message=f"it asks for a part of each device without a number of devices ({resource.part_of})",
             way_out=f"Add {resource.part_of} with the number that is meant, and migrate again.",
@@ -285,25 +289,27 @@ def _with_parts(resource: Resource, rule: ResourceRule, vendor: Vendor, beside: 
     if not rule.parts:
         return resource
     capacity = dict(resource.capacity)
-    for name, wanted, unit in rule.parts:
-        amount = whole_number(beside.get(name, 0))
+    for part in rule.parts:
+        amount = whole_number(beside.get(part.name, 0))
         if amount is None or amount < 0:
-            return resource._replace(
+            return replace(
+                resource,
                 outcome="refuse",
-                message=f"{name} beside it is not a whole number",
+                message=f"{part.name} beside it is not a whole number",
                 way_out="Write the number, and migrate again.",
             )
         if amount:
-            capacity[wanted] = f"{amount}{unit}"
+            capacity[part.capacity] = f"{amount}{part.unit}"
     for other in vendor.resources:
         if other.name in beside and other.resource.outcome in ("ask", "refuse"):
             beside_it = other.resource
-            return resource._replace(
+            return replace(
+                resource,
                 outcome=beside_it.outcome,
                 message=f"{other.name} beside it: {beside_it.message}",
                 way_out=beside_it.way_out,
             )
-    return resource._replace(capacity=capacity)
+    return replace(resource, capacity=capacity)
 
 
 def whole_number(quantity: object) -> int | None:
@@ -326,7 +332,7 @@ def _labelled(rules: Sequence[LabelRule], key: str, resource: Resource) -> Label
             return Labelled(rule, groups)
         labelled = _labelled([other for other in rules if not other.same_as], filled(rule.same_as, groups), resource)
         if labelled is not None:
-            return Labelled(labelled.rule._replace(from_key=rule.from_key), {**labelled.groups, **groups})
+            return Labelled(replace(labelled.rule, from_key=rule.from_key), {**labelled.groups, **groups})
     return None
 
 
@@ -335,7 +341,3 @@ def _groups(rule: LabelRule, key: str) -> Mapping[str, str] | None:
         return EMPTY if rule.key == key else None
     match = rule.pattern.fullmatch(key) if rule.pattern else None
     return None if match is None else {group: text or "" for group, text in match.groupdict().items()}
-
-
-def _fits(name: str, pattern: Pattern | None, text: str) -> bool:
-    return name == text if pattern is None else pattern.fullmatch(text) is not None

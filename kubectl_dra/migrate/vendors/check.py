@@ -9,6 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from msgspec.structs import replace
+
 from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES
 from kubectl_dra.api.releases import EXPLAINED, UNTOLD
 from kubectl_dra.api.schema import FieldPath
@@ -216,11 +218,11 @@ def _check_label(document: Document, path: FieldPath, rule: LabelRule, vendor: V
 def _check_condition(document: Document, path: FieldPath, rule: LabelRule, driver: KnownDriver) -> None:
     """Compile what the rule makes of a value that it knows, in each of its forms."""
     value = next(iter(rule.spelling.map), _SAMPLES[rule.compare])
-    for form in (rule.form, *(form for _, form in rule.forms)):
+    for form in (rule.form, *(other.form for other in rule.forms)):
         if "{}" not in form:
             fail(document, path, f"the form {form} has no place {{}} for the attribute")
         try:
-            expression = condition(rule._replace(form=form, forms=()), driver, "In", [value])
+            expression = condition(replace(rule, form=form, forms=()), driver, "In", [value])
         except Untranslatable as error:
             fail(document, path, f"a value such as {value} {error}")
         _compiles(document, path, expression)
@@ -235,7 +237,7 @@ def _drivers(vendor: Vendor, known: Known) -> Iterator[KnownDriver]:
         )
     )
     for name in filter(None, names):
-        yield vendor.drivers.get(name) or known.driver(name) or KnownDriver(name, frozenset(), frozenset())
+        yield vendor.drivers.get(name) or known.driver(name) or KnownDriver(name)
 
 
 def _groups(pattern: Any) -> Sequence[str]:

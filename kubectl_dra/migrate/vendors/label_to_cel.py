@@ -81,7 +81,7 @@ def _any_of(rule: LabelRule, subject: str, values: Sequence[str]) -> str:
 
 
 def _formed(rule: LabelRule, subject: str, value: str) -> str:
-    form = next((form for pattern, form in rule.forms if pattern.fullmatch(value)), rule.form)
+    form = next((other.form for other in rule.forms if other.values.fullmatch(value)), rule.form)
     return form.replace("{}", subject)
 
 

@@ -8,7 +8,9 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, Protocol, runtime_checkable
+
+from msgspec import Struct, convert, field
 
 from kubectl_dra.data.drivers import InstalledClass, catalogue, installed_class, vendor_files
 from kubectl_dra.manifests.workloads import GroupKind, TemplatePath
@@ -30,6 +32,7 @@ class Match(Protocol):
         """The texts of the named groups."""
 
 
+@runtime_checkable
 class Pattern(Protocol):
     """A compiled pattern: from ``re``, or from google-re2 for users' patterns."""
 
@@ -37,7 +40,12 @@ class Pattern(Protocol):
         """Match the whole text."""
 
 
-class Resource(NamedTuple):
+@runtime_checkable
+class SuffixPattern(Pattern, Protocol):
+    """The pattern of a text's end; what is before it is the group ``before``."""
+
+
+class Resource(Struct, frozen=True, rename={"device_class": "class", "allocation_mode": "mode"}):
     """What one resource name of a device plugin becomes: one request for as many devices as the quantity
     says.
 
@@ -67,7 +75,7 @@ class Resource(NamedTuple):
     name: str
     vendor: str
     kind: str
-    outcome: Outcome
+    outcome: Outcome = "auto"
     device_class: str = ""
     driver: str = ""
     selectors: tuple[str, ...] = ()
@@ -83,35 +91,38 @@ class Resource(NamedTuple):
     unsafe: bool = False
 
 
-class Flag(NamedTuple):
+class Flag(Struct, frozen=True):
     """What to do with something beside a resource: an environment variable, annotation, runtime class and so
     on.
 
-    ``where`` is one of env, annotation, runtimeClassName, schedulerName and hostPath. ``action``: remove
-    (with a note), keep (with a note), quiet (keep without a note) or ask (the pod is refused).
+    ``where`` is one of env, annotation, runtimeClassName, schedulerName and hostPath, ``name`` or ``pattern`` what
+    there. ``action``: remove (with a note), keep (with a note), quiet (keep without a note) or ask (the pod is
+    refused).
     """
 
     vendor: str
     where: str
     action: Literal["remove", "keep", "quiet", "ask"]
-    message: str
+    name: str = ""
+    pattern: Pattern | None = None
+    message: str = ""
     way_out: str = ""
 
 
-class KnownDriver(NamedTuple):
+class KnownDriver(Struct, frozen=True):
     """What devices of a driver always have if a class admits them; selectors guard everything else.
 
     Users' vendor files provide it for drivers without a document in ``kubectl_dra/data/vendors``.
     """
 
     name: str
-    always: frozenset[str]
-    always_capacities: frozenset[str]
+    always: frozenset[str] = frozenset()
+    always_capacities: frozenset[str] = frozenset()
     kubernetes: str = ""
     notes: tuple[str, ...] = ()
 
 
-class Suffix(NamedTuple):
+class Suffix(Struct, frozen=True, rename={"device_class": "class"}):
     """A suffix of label values with an additional meaning: the GPU is shared, or a partition.
 
     ``values`` maps the texts of the pattern's groups; ``selector`` and ``device_class`` are added if the
@@ -119,7 +130,7 @@ class Suffix(NamedTuple):
     suffix matters, empty for all.
     """
 
-    pattern: Pattern
+    pattern: SuffixPattern
     device_class: str = ""
     selector: str = ""
     values: Mapping[str, Mapping[str, str]] = EMPTY
@@ -129,7 +140,7 @@ class Suffix(NamedTuple):
     kinds: tuple[str, ...] = ()
 
 
-class Spelling(NamedTuple):
+class Spelling(Struct, frozen=True):
     """Difference between a label's values and those of the attribute.
 
     The attribute's value is that of ``map`` or, unless ``only`` those of the map are known, the label's value
@@ -145,11 +156,17 @@ class Spelling(NamedTuple):
     unless: Pattern | None = None
 
 
-class LabelRule(NamedTuple):
+class LabelForm(Struct, frozen=True):
+    """CEL around an attribute, which is ``{}``, for the label's values that match."""
+
+    values: Pattern
+    form: str
+
+
+class LabelRule(Struct, frozen=True, rename={"device_class": "class"}):
     """What becomes of a node label (or, for HAMi, a pod's annotation) by which a pod chooses devices.
 
     Attributes:
-        vendor: the id of the vendor's file.
         action: select (a selector replaces it), keep, keep-and-select, drop (the claim implies it) or setting (it
             is a setting of the device plugin: it is removed, with advice).
         key, pattern: which labels; one of the two.
@@ -167,14 +184,13 @@ class LabelRule(NamedTuple):
         negated: the pod wants devices for which it does not hold.
     """
 
-    vendor: str
     action: Literal["select", "keep", "keep-and-select", "drop", "setting"]
     key: str = ""
     pattern: Pattern | None = None
     attribute: str = ""
     capacity: str = ""
     form: str = "{}"
-    forms: tuple[tuple[Pattern, str], ...] = ()
+    forms: tuple[LabelForm, ...] = ()
     compare: str = "text"
     spelling: Spelling = Spelling()
     suffixes: tuple[Suffix, ...] = ()
@@ -191,32 +207,31 @@ class LabelRule(NamedTuple):
     negated: bool = False
 
 
-class ResourceRule(NamedTuple):
+class ResourcePart(Struct, frozen=True):
+    """A resource beside another one that becomes ``capacity`` of its request, in a ``unit``."""
+
+    name: str
+    capacity: str
+    unit: str = ""
+
+
+class ResourceRule(Struct, frozen=True):
     """The resource names that an entry covers, and what they become; the pattern's ``groups`` fill its texts.
 
     ``when_detected`` is for names shared by several vendors: the entry applies only if something else
-    indicates the vendor. ``parts`` are resources beside it that become capacity of its request: (name,
-    capacity, unit).
+    indicates the vendor.
     """
 
-    name: str
-    pattern: Pattern | None
-    fallback: bool
-    when_detected: bool
     resource: Resource
-    values: Mapping[str, Mapping[str, str]]
-    parts: tuple[tuple[str, str, str], ...]
+    name: str = ""
+    pattern: Pattern | None = None
+    fallback: bool = False
+    when_detected: bool = False
+    values: Mapping[str, Mapping[str, str]] = EMPTY
+    parts: tuple[ResourcePart, ...] = ()
 
 
-class FlagRule(NamedTuple):
-    """A ``Flag`` and the names that it covers."""
-
-    name: str
-    pattern: Pattern | None
-    flag: Flag
-
-
-class Vendor(NamedTuple):
+class Vendor(Struct, frozen=True):
     """A vendor's file.
 
     ``domains`` are those of its names, or ``*`` for any. ``taints`` are keys of node taints that its pods
@@ -225,20 +240,20 @@ class Vendor(NamedTuple):
     ``drivers`` are those known only from this vendor's document: users' files, for drivers unknown here.
     """
 
-    id: str
+    id: str = field(name="vendor")
     title: str
-    domains: tuple[str, ...]
-    resources: tuple[ResourceRule, ...]
-    labels: tuple[LabelRule, ...]
-    annotations: tuple[LabelRule, ...]
-    flags: tuple[FlagRule, ...]
     classes: Mapping[str, InstalledClass]
     drivers: Mapping[str, KnownDriver]
-    taints: tuple[str, ...]
-    like: tuple[str, ...]
-    everyone: bool
-    detect: Mapping[str, frozenset[str]]
-    workloads: tuple[tuple[GroupKind, TemplatePath], ...] = ()
+    workloads: tuple[tuple[GroupKind, TemplatePath], ...]
+    resources: tuple[ResourceRule, ...]
+    domains: tuple[str, ...] = ()
+    labels: tuple[LabelRule, ...] = ()
+    annotations: tuple[LabelRule, ...] = ()
+    flags: tuple[Flag, ...] = field(name="beside", default=())
+    taints: tuple[str, ...] = ()
+    like: tuple[str, ...] = ()
+    everyone: bool = False
+    detect: Mapping[str, frozenset[str]] = EMPTY
 
 
 _PLACE: Final = re.compile(r"\{(\w+)\}")
@@ -292,131 +307,29 @@ def vendor_of(raw: Mapping[str, Any], compile: Compile, known: Callable[[str], I
 
     Raises what ``compile`` raises.
     """
-    id = raw["vendor"]
-    classes = {
-        definition["name"]: installed_class(definition["driver"], definition) for definition in raw.get("classes", ())
+    classes = {item["name"]: installed_class(item["driver"], item) for item in raw.get("classes", ())}
+
+    def resource(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+        """An entry together with what it becomes."""
+        name, wanted = entry.get("name", ""), entry.get("class", "")
+        device_class = classes.get(wanted) or known(wanted)
+        derived = {"name": name, "vendor": raw["vendor"]}
+        if device_class is not None:
+            carries = name and device_class.extended_resource == name
+            derived |= {"driver": device_class.driver, "extended_resource_since": device_class.since if carries else ""}
+        return {**entry, "when_detected": "when" in entry, "resource": {**entry, **derived}}
+
+    content = {
+        **raw,
+        "classes": classes,
+        "drivers": {driver["name"]: driver for driver in raw.get("drivers", ())},
+        "workloads": [((kind["group"], kind["kind"]), kind["path"].split(".")) for kind in raw.get("workloads", ())],
+        "resources": [resource(entry) for entry in raw.get("resources", ())],
+        "beside": [{**flag, "vendor": raw["vendor"]} for flag in raw.get("beside", ())],
     }
 
-    def class_of(name: str) -> InstalledClass | None:
-        return classes.get(name) or known(name)
-
-    detect = raw.get("detect", EMPTY)
-    return Vendor(
-        id=id,
-        title=raw["title"],
-        domains=tuple(raw.get("domains", ())),
-        resources=tuple(_resource(id, resource, class_of, compile) for resource in raw.get("resources", ())),
-        labels=tuple(_label(id, label, compile) for label in raw.get("labels", ())),
-        annotations=tuple(_label(id, annotation, compile) for annotation in raw.get("annotations", ())),
-        flags=tuple(_flag(id, flag, compile) for flag in raw.get("beside", ())),
-        classes=classes,
-        drivers={driver["name"]: _driver(driver) for driver in raw.get("drivers", ())},
-        taints=tuple(raw.get("taints", ())),
-        like=tuple(raw.get("like", ())),
-        everyone=raw.get("everyone", False),
-        detect={key: frozenset(names) for key, names in detect.items()},
-        workloads=tuple(
-            ((workload["group"], workload["kind"]), tuple(workload["path"].split(".")))
-            for workload in raw.get("workloads", ())
-        ),
-    )
-
-
-def _driver(raw: Mapping[str, Any]) -> KnownDriver:
-    return KnownDriver(
-        raw["name"],
-        frozenset(raw.get("always", ())),
-        frozenset(raw.get("always_capacities", ())),
-        str(raw.get("kubernetes", "")),
-        tuple(raw.get("notes", ())),
-    )
-
-
-def _resource(
-    vendor: str, raw: Mapping[str, Any], class_of: Callable[[str], InstalledClass | None], compile: Compile
-) -> ResourceRule:
-    name = raw.get("name", "")
-    wanted = raw.get("class", "")
-    device_class = class_of(wanted)
-    carries = device_class is not None and name and device_class.extended_resource == name
-    resource = Resource(
-        name=name,
-        vendor=vendor,
-        kind=raw["kind"],
-        outcome=raw.get("outcome", "auto"),
-        device_class=wanted,
-        driver=device_class.driver if device_class else raw.get("driver", ""),
-        selectors=tuple(raw.get("selectors", ())),
-        capacity=raw.get("capacity", EMPTY),
-        allocation_mode=raw.get("mode", "ExactCount"),
-        admin_access=raw.get("admin_access", False),
-        message=raw.get("message", ""),
-        way_out=raw.get("way_out", ""),
-        part_of=raw.get("part_of", ""),
-        extended_resource_since=device_class.since if device_class and carries else "",
-        gates=tuple(raw.get("gates", ())),
-        unsafe=raw.get("unsafe", False),
-    )
-    return ResourceRule(
-        name,
-        compile(raw["pattern"]) if "pattern" in raw else None,
-        raw.get("fallback", False),
-        raw.get("when") == "detected",
-        resource,
-        raw.get("values", EMPTY),
-        tuple((part["name"], part["capacity"], part.get("unit", "")) for part in raw.get("parts", ())),
-    )
-
-
-def _label(vendor: str, raw: Mapping[str, Any], compile: Compile) -> LabelRule:
-    spelling = raw.get("spelling", EMPTY)
-    return LabelRule(
-        vendor=vendor,
-        action=raw["action"],
-        key=raw.get("key", ""),
-        pattern=compile(raw["pattern"]) if "pattern" in raw else None,
-        attribute=raw.get("attribute", ""),
-        capacity=raw.get("capacity", ""),
-        form=raw.get("form", "{}"),
-        forms=tuple((compile(form["values"]), form["form"]) for form in raw.get("forms", ())),
-        compare=raw.get("compare", "text"),
-        spelling=Spelling(
-            spelling.get("replace", EMPTY),
-            spelling.get("map", EMPTY),
-            spelling.get("only", False),
-            spelling.get("prefix", ""),
-            spelling.get("also_prefix", ""),
-            compile(spelling["unless"]) if "unless" in spelling else None,
-        ),
-        suffixes=tuple(_suffix(suffix, compile) for suffix in raw.get("suffixes", ())),
-        device_class=raw.get("class", ""),
-        value=raw.get("value", ""),
-        of=raw.get("of", ""),
-        from_key=raw.get("from_key", ""),
-        same_as=raw.get("same_as", ""),
-        note=raw.get("note", ""),
-        quiet=raw.get("quiet", False),
-        kinds=tuple(raw.get("kinds", ())),
-        only_for=tuple(raw.get("only_for", ())),
-        harmless=tuple(raw.get("harmless", ())),
-        negated=raw.get("negated", False),
-    )
-
-
-def _suffix(raw: Mapping[str, Any], compile: Compile) -> Suffix:
-    return Suffix(
+    def compiled(kind: type, text: str) -> Pattern:
         # Greedy, so that the ending is no longer than it must be.
-        compile(f"(?P<before>.*)(?:{raw['pattern']})"),
-        raw.get("class", ""),
-        raw.get("selector", ""),
-        raw.get("values", EMPTY),
-        raw.get("note", ""),
-        raw.get("refuse", ""),
-        raw.get("way_out", ""),
-        tuple(raw.get("kinds", ())),
-    )
+        return compile(f"(?P<before>.*)(?:{text})" if kind is SuffixPattern else text)
 
-
-def _flag(vendor: str, raw: Mapping[str, Any], compile: Compile) -> FlagRule:
-    flag = Flag(vendor, raw["where"], raw["action"], raw.get("message", ""), raw.get("way_out", ""))
-    return FlagRule(raw.get("name", ""), compile(raw["pattern"]) if "pattern" in raw else None, flag)
+    return convert(content, Vendor, dec_hook=compiled)
