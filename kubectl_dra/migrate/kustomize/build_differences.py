@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -17,7 +17,7 @@ from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key,
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.style import Style
 from kubectl_dra.manifests.workloads import key_of, pod_specs
-from kubectl_dra.migrate.inline_patches import FIELDS, GONE, InlinePatch, inline_patches
+from kubectl_dra.migrate.inline_patches import FIELDS, GONE, InlinePatch, dropped, inline_patches
 from kubectl_dra.migrate.new_objects import documents_of
 from kubectl_dra.migrate.reading import Ignored, asked_in, pointed
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
@@ -141,6 +141,11 @@ def _of_values(key: ObjectKey, path: FieldPath, left: Any, right: Any) -> Iterat
 CONFIGURATION: Final = "kubectl-dra-names.yaml"
 
 
+Texts = Mapping[str, Source]
+"""The changed files as they are now, by absolute path."""
+Repair = Literal["counts", "claims", "names", "namespaces", "labels", "unused", "fits", "pods"]
+
+
 class Repaired(NamedTuple):
     """A file (absolute path) with its new text. ``objects`` are those added, by the place of their patch.
 
@@ -151,7 +156,7 @@ class Repaired(NamedTuple):
 
     path: str
     text: str
-    does: Literal["counts", "claims", "names", "namespaces", "labels", "unused", "fits", "pods"]
+    does: Repair
     objects: tuple[tuple[FieldPath, int, Mapping[str, Any]], ...] = ()
 
 
@@ -196,6 +201,33 @@ def read(path: str) -> Source | None:
         return None
 
 
+def document_of(part: Kustomization, texts: Texts) -> Document:
+    """The file of a kustomization as it is now."""
+    return parse(texts[part.path])[0] if part.path in texts else part.document
+
+
+def rewritten(
+    part: Kustomization, texts: Texts, does: Repair, text_of: Callable[[InlinePatch, Source], str]
+) -> Iterator[Repaired]:
+    """The patches of a kustomization, in files and in its own, with other texts; those of its own without any go.
+
+    Raises:
+        EditRefused: the kustomization cannot be changed for certain.
+    """
+    for patch, path in patch_files(part):
+        source = texts.get(path) or read(path)
+        text = text_of(patch, source) if source is not None else ""
+        if source is not None and text and text != source.text:
+            yield Repaired(path, text, does)
+    document = document_of(part, texts)
+    patches = [(patch, text_of(patch, Source("<patch>", patch.text))) for patch in inline_patches(document.object)]
+    changes: list[Change] = [Set(patch.path, text) for patch, text in patches if text and text != patch.text]
+    changes += dropped(document.object, [patch.entry for patch, text in patches if not text])
+    text = with_changes((document,), {document.index: changes})
+    if text != document.source.text:
+        yield Repaired(part.path, text, does)
+
+
 def is_of(patch: Mapping[str, Any], key: ObjectKey) -> bool:
     """Whether a patch is for an object, whose name the kustomization may have extended."""
     metadata = patch.get("metadata")
@@ -217,12 +249,11 @@ def followed_names(
     holder: Kustomization,
     differences: Sequence[BuildDifference],
     built: Iterable[Mapping[str, Any]],
-    texts: Mapping[str, Source],
+    texts: Texts,
 ) -> Iterator[Repaired]:
     """A configuration that makes kustomize update claim names in pods, and the kustomization that uses it.
 
     ``holder`` is that kustomization: the one that renames, or its base where that is none of a file.
-    ``texts`` are the changed files as they are now, by absolute path.
 
     Raises:
         EditRefused: the kustomization cannot be changed safely.
@@ -254,11 +285,8 @@ def followed_names(
     if Path(path).exists():
         yield Repaired(path, _more_names(path, entries, holder), "names")
         return
-    text = (
-        "# Where workloads refer to claims, so that kustomize writes the names there that it gives the claims.\n"
-        + documents_of([{"nameReference": entries}], Style())
-    )
-    yield Repaired(path, text, "names")
+    heading = "# Where workloads refer to claims, so that kustomize writes the names there that it gives the claims.\n"
+    yield Repaired(path, heading + documents_of([{"nameReference": entries}], Style()), "names")
     yield Repaired(holder.path, listed_in(holder, "configurations", CONFIGURATION, texts), "names")
 
 
@@ -291,7 +319,7 @@ def without_unused(
     overlay: Kustomization,
     wanted: Iterable[Mapping[str, Any]],
     built: Sequence[Mapping[str, Any]],
-    texts: Mapping[str, Source],
+    texts: Texts,
 ) -> Iterator[Repaired]:
     """The kustomization, with patches that also delete the claim templates of the workloads that it deletes.
 
@@ -306,33 +334,43 @@ def without_unused(
         for field in CLAIM_FIELDS
     }
     should = {object_key(raw) for raw in wanted}
-    raw = parse(texts[overlay.path])[0].object if overlay.path in texts else overlay.document.object
-    prefix, suffix = (str(raw.get(field) or "") for field in ("namePrefix", "nameSuffix"))
-    now = dict(texts)
+    deletions: list[Mapping[str, Any]] = []
     for claim in built:
         kind, _, name = key = object_key(claim)
         if kind not in CLAIM_FIELDS.values() or key in should or name in used:
             continue
-        name = name.removeprefix(prefix).removesuffix(suffix)
+        name = without_affixes(overlay, name)
         patch = {"apiVersion": claim["apiVersion"], "kind": kind, "metadata": {"name": name}, "$patch": "delete"}
-        deletion = {"target": {"kind": kind, "name": name}, "patch": documents_of([patch], Style())}
-        if deletion not in (parse(now[overlay.path])[0].object if overlay.path in now else raw).get("patches", ()):
-            source = now.get(overlay.path, overlay.document.source)
-            now[overlay.path] = source.with_text(listed_in(overlay, "patches", deletion, now))
-    if now.get(overlay.path) is not texts.get(overlay.path):
-        yield Repaired(overlay.path, now[overlay.path].text, "unused")
+        deletions.append({"target": {"kind": kind, "name": name}, "patch": documents_of([patch], Style())})
+    source = with_patches(overlay, deletions, texts)
+    if source.text != document_of(overlay, texts).source.text:
+        yield Repaired(overlay.path, source.text, "unused")
 
 
-def listed_in(overlay: Kustomization, field: str, item: Any, texts: Mapping[str, Source]) -> str:
+def without_affixes(overlay: Kustomization, name: str) -> str:
+    """The name of an object of a build before the kustomization extended it."""
+    own = overlay.document.object
+    return name.removeprefix(str(own.get("namePrefix") or "")).removesuffix(str(own.get("nameSuffix") or ""))
+
+
+def with_patches(overlay: Kustomization, patches: Iterable[Mapping[str, Any]], texts: Texts) -> Source:
+    """A kustomization with those of the patches that it does not have yet. Raises EditRefused as ``listed_in``."""
+    now = dict(texts)
+    for patch in patches:
+        document = document_of(overlay, now)
+        if patch not in items_at(document.object, "patches"):
+            now[overlay.path] = document.source.with_text(listed_in(overlay, "patches", patch, now))
+    return document_of(overlay, now).source
+
+
+def listed_in(overlay: Kustomization, field: str, item: Any, texts: Texts) -> str:
     """The text of a kustomization with one more entry in a list.
 
     Raises:
         EditRefused: it cannot be changed for certain.
     """
-    document = parse(texts[overlay.path])[0] if overlay.path in texts else overlay.document
-    raw = document.object
-    there = isinstance(raw.get(field), list) and bool(raw[field])
-    change = Append((field,), item) if there else Set((field,), [item])
+    document = document_of(overlay, texts)
+    change = Append((field,), item) if items_at(document.object, field) else Set((field,), [item])
     return with_changes((document,), {document.index: [change]})
 
 
@@ -354,13 +392,10 @@ class DevicePatch(NamedTuple):
     patch: InlinePatch
 
 
-def device_patches(
-    overlay: Kustomization, texts: Mapping[str, Source], catalogue: VendorCatalogue
-) -> Iterator[DevicePatch]:
-    """The patches of a kustomization and of all that it reads; ``texts`` are the changed files by absolute path."""
+def device_patches(overlay: Kustomization, texts: Texts, catalogue: VendorCatalogue) -> Iterator[DevicePatch]:
+    """The patches of a kustomization and of all that it reads."""
     for part in closure(overlay):
-        now = parse(texts[part.path])[0].object if part.path in texts else part.document.object
-        present = {patch.text for patch in inline_patches(now)}
+        present = {patch.text for patch in inline_patches(document_of(part, texts).object)}
         for patch in inline_patches(part.document.object):
             named = _named(patch.text, catalogue)
             if named is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kubectl_dra.api.schema import FieldPath, path_text
@@ -14,12 +14,11 @@ from kubectl_dra.manifests.changes import (
     Change,
     Delete,
     EditRefused,
-    Set,
     below,
     items_at,
     value_at,
 )
-from kubectl_dra.manifests.documents import Document, parse
+from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.kustomization import Kustomization, closure, kustomizations_above, with_components
@@ -34,18 +33,20 @@ from kubectl_dra.migrate.inline_patches import (
     InlinePatch,
     Without,
     dropped,
-    inline_patches,
     operations_without,
 )
 from kubectl_dra.migrate.json_patches import on_less, operations_of, saying, without
 from kubectl_dra.migrate.kustomize.build_differences import (
     BuildDifference,
     Repaired,
+    Texts,
     claims_in,
+    document_of,
     documents_in,
     is_of,
     patch_files,
     read,
+    rewritten,
 )
 from kubectl_dra.migrate.kustomize.layout import is_for
 from kubectl_dra.migrate.model import MigratedFile, Remark
@@ -54,11 +55,9 @@ _FIELDS: Final = ("nodeSelector", "affinity")
 
 
 def labels_taken_out(
-    overlay: Kustomization, differences: Sequence[BuildDifference], texts: Mapping[str, Source]
+    overlay: Kustomization, differences: Sequence[BuildDifference], texts: Texts
 ) -> Iterator[Repaired]:
     """Patches without the labels that the build has and should not have.
-
-    ``texts`` are the changed files as they are now, by absolute path.
 
     Raises:
         EditRefused: a patch cannot be changed for certain.
@@ -69,25 +68,7 @@ def labels_taken_out(
         if difference.wanted is None and any(field in difference.path for field in _FIELDS)
     ]
     for part in with_components(overlay) if surplus else ():
-        for patch, path in patch_files(part):
-            source = texts.get(path) or read(path)
-            text = _without(patch, source, surplus, overlay) if source is not None else ""
-            if source is not None and text and text != source.text:
-                yield Repaired(path, text, "labels")
-        own = texts.get(part.path, part.document.source)
-        text = _with_texts(
-            parse(own)[0], lambda patch: _without(patch, Source("<patch>", patch.text), surplus, overlay)
-        )
-        if text != own.text:
-            yield Repaired(part.path, text, "labels")
-
-
-def _with_texts(document: Document, text_of: Callable[[InlinePatch], str]) -> str:
-    """The text of a kustomization whose patches have other texts; those without any go."""
-    texts = [(patch, text) for patch in inline_patches(document.object) if (text := text_of(patch)) != patch.text]
-    changes: list[Change] = [Set(patch.path, text) for patch, text in texts if text]
-    changes += dropped(document.object, [patch.entry for patch, text in texts if not text])
-    return with_changes((document,), {document.index: changes})
+        yield from rewritten(part, texts, "labels", lambda patch, source: _without(patch, source, surplus, overlay))
 
 
 def _without(patch: InlinePatch, source: Source, surplus: Sequence[BuildDifference], overlay: Kustomization) -> str:
@@ -134,34 +115,24 @@ def _with_emptied(raw: Mapping[str, Any], paths: set[FieldPath]) -> list[FieldPa
     return sorted(gone, key=repr)
 
 
-def fitted(
-    overlay: Kustomization, wanted: Sequence[Mapping[str, Any]], texts: Mapping[str, Source]
-) -> Iterator[Repaired]:
+def fitted(overlay: Kustomization, wanted: Sequence[Mapping[str, Any]], texts: Texts) -> Iterator[Repaired]:
     """JSON patches that can be applied to what has lost requests and labels, which they may remove or replace.
-
-    ``texts`` are the changed files as they are now, by absolute path.
 
     Raises:
         EditRefused: a kustomization cannot be changed for certain.
     """
 
-    def fitting(patch: InlinePatch, text: str) -> str:
-        objects = [raw for raw in wanted if is_for(patch, object_key(raw), overlay)]
+    def fitting(patch: InlinePatch, source: Source) -> str:
+        objects = [raw for raw in wanted if is_for(patch, object_key(raw), overlay)] if patch.target else []
+        if not objects:
+            return source.text
         try:
-            return on_less(text, lambda steps: any(_has(raw, steps) for raw in objects)) if objects else text
+            return on_less(source.text, lambda steps: any(_has(raw, steps) for raw in objects))
         except (FileError, EditRefused):
-            return text
+            return source.text
 
     for part in closure(overlay):
-        for patch, path in patch_files(part):
-            source = texts.get(path) or read(path)
-            text = fitting(patch, source.text) if source is not None and patch.target else ""
-            if source is not None and text and text != source.text:
-                yield Repaired(path, text, "fits")
-        own = texts.get(part.path, part.document.source)
-        text = _with_texts(parse(own)[0], lambda patch: fitting(patch, patch.text) if patch.target else patch.text)
-        if text != own.text:
-            yield Repaired(part.path, text, "fits")
+        yield from rewritten(part, texts, "fits", fitting)
 
 
 def _has(raw: Any, steps: Sequence[str]) -> bool:
@@ -179,11 +150,9 @@ def followed_namespaces(
     overlay: Kustomization,
     differences: Sequence[BuildDifference],
     built: Iterable[Mapping[str, Any]],
-    texts: Mapping[str, Source],
+    texts: Texts,
 ) -> Iterator[Repaired]:
     """Kustomizations whose replacements of a workload's namespace select its claims as well.
-
-    ``texts`` are the changed files as they are now, by absolute path.
 
     Raises:
         EditRefused: a kustomization cannot be changed safely.
@@ -197,9 +166,9 @@ def followed_namespaces(
         if any(key[0] == kind and key[1] != space and name in key[2] for key in keys):
             wanted[(difference.object[0], kind)] = None
     for part in closure(overlay) if wanted else ():
-        raw = parse(texts[part.path])[0] if part.path in texts else part.document
         if not _has_claims(part, texts):
             continue
+        raw = document_of(part, texts)
         changes = [
             Append(("replacements", index, "targets"), {"select": {"kind": claim}, "fieldPaths": [NAMESPACE]})
             for workload, claim in wanted
@@ -209,7 +178,7 @@ def followed_namespaces(
             yield Repaired(part.path, with_changes((raw,), {raw.index: changes}), "namespaces")
 
 
-def _has_claims(part: Kustomization, texts: Mapping[str, Source]) -> bool:
+def _has_claims(part: Kustomization, texts: Texts) -> bool:
     """Whether new claims are among what the kustomization reads, or beside it in a file of its own."""
     parts = closure(part)
     return any(

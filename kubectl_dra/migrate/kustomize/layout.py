@@ -28,7 +28,7 @@ from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, objects, ti
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.workloads import key_of
 from kubectl_dra.migrate.inline_patches import InlinePatch
-from kubectl_dra.migrate.kustomize.build_differences import is_of, objects_in, read
+from kubectl_dra.migrate.kustomize.build_differences import is_of, objects_in, read, without_affixes
 
 _LEFT_OUT: Final = frozenset(("node_modules", "vendor", "__pycache__"))
 
@@ -55,11 +55,13 @@ def built_from(changed: Sequence[str], run: Iterable[str]) -> Layout:
     every |= {overlay.directory: overlay for overlay in above}
     manifests, unseen = dict.fromkeys(run), list[str]()
     for top in dict.fromkeys(_top(overlay.directory, changed) for overlay in above):
-        every |= _below(top)
-        if os.path.exists(f"{top}/.git"):  # noqa: PTH110
-            manifests |= dict.fromkeys(_manifests_below(top))
-        else:
-            unseen.append(top)
+        in_repository = os.path.exists(f"{top}/.git")  # noqa: PTH110
+        unseen += [] if in_repository else [top]
+        for folder, names in _folders(top):
+            if any(name in names for name in NAMES) and (overlay := kustomization_in(folder)) is not None:
+                every[folder] = overlay
+            if in_repository:
+                manifests |= dict.fromkeys(f"{folder}/{name}" for name in names if name.lower().endswith(SUFFIXES))
     for overlay in deployed(manifests):
         every.setdefault(overlay.directory, overlay)
     affected = {place for place, overlay in every.items() if overlay.files.intersection(changed)}
@@ -90,28 +92,12 @@ def _sorted(
 
 
 def _top(directory: str, files: Sequence[str]) -> str:
-    place = directory
-    while not os.path.exists(f"{place}/.git"):  # noqa: PTH110
-        above = os.path.dirname(place)  # noqa: PTH120
-        if above == place:
-            # No repository: overlays most often stand beside their base.
-            common = os.path.commonpath([os.path.dirname(path) for path in files])  # noqa: PTH120
-            return os.path.dirname(common) if common == directory else common  # noqa: PTH120
-        place = above
-    return place
-
-
-def _below(top: str) -> dict[str, Kustomization]:
-    return {
-        directory: kustomization
-        for directory, names in _folders(top)
-        if any(name in names for name in NAMES) and (kustomization := kustomization_in(directory)) is not None
-    }
-
-
-def _manifests_below(top: str) -> Iterator[str]:
-    for directory, names in _folders(top):
-        yield from (f"{directory}/{name}" for name in names if name.lower().endswith(SUFFIXES))
+    top = upward(directory)[-1]
+    if os.path.exists(f"{top}/.git"):  # noqa: PTH110
+        return top
+    # No repository: overlays most often stand beside their base.
+    common = os.path.commonpath([os.path.dirname(path) for path in files])  # noqa: PTH120
+    return os.path.dirname(common) if common == directory else common  # noqa: PTH120
 
 
 def _folders(top: str) -> Iterator[tuple[str, list[str]]]:
@@ -171,10 +157,8 @@ def _names(key: ObjectKey, overlay: Kustomization) -> Iterator[str]:
     Kustomize compares the name in the file, and the one that other kustomizations have made of it by then
     (Select in api/resmap/reswrangler.go); its own prefix and suffix come last.
     """
-    built = key[2]
-    own = overlay.document.object
-    yield built
-    yield built.removeprefix(str(own.get("namePrefix") or "")).removesuffix(str(own.get("nameSuffix") or ""))
+    yield key[2]
+    yield without_affixes(overlay, key[2])
     for part in closure(overlay):
         for path in sorted(part.files):
             source = read(path)

@@ -24,7 +24,7 @@ from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.style import Style, flow
 from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.inline_patches import GONE, InlinePatch
-from kubectl_dra.migrate.kustomize.build_differences import BuildDifference, DevicePatch, Repaired
+from kubectl_dra.migrate.kustomize.build_differences import BuildDifference, DevicePatch, Repair, Repaired
 from kubectl_dra.migrate.model import MigratedFile, Remark
 from kubectl_dra.text import amount
 
@@ -53,11 +53,6 @@ UNUSED: Final = BuildObstacle(
     "give migrate the overlays that use it as well",
 )
 UNSETTLED: Final = BuildObstacle("what it needs is not what another kustomization needs that reads the same files")
-
-
-def refused(why: str) -> BuildObstacle:
-    """What it needs cannot be written."""
-    return BuildObstacle(why)
 
 
 def asking(patch: DevicePatch, *, in_run: bool) -> BuildObstacle:
@@ -268,36 +263,45 @@ TEXT: Final = "MIG123"
 """A text is not changed: reported for patches until a build shows what must go from them."""
 
 
+_SAID: Final[Mapping[Repair, tuple[str, str, str]]] = {
+    "counts": (PATCHED, "patches", "the devices that a patch here asked for or chose are in a patch of the claim now"),
+    "claims": (
+        OVERLAY_CLAIMS,
+        "",
+        "the overlay asks for devices that its base does not ask for: it has claims of its own",
+    ),
+    "labels": (GONE, "", "labels of the patch choose devices; the claim says that now"),
+    "fits": (GONE, "", "a JSON patch is about requests or labels that what it patches no longer has"),
+    "pods": (
+        PATCHED,
+        "patches",
+        "its patches change what pods ask for, so another patch says now which claims they use",
+    ),
+    "unused": (PATCHED, "patches", "no pod uses the claim template here, so a patch deletes it"),
+    "namespaces": (
+        NAMES,
+        "replacements",
+        "replacements that give the workload its namespace give it to its claims, too",
+    ),
+    "names": (
+        NAMES,
+        "configurations",
+        "kustomize gives claims other names here; this says where workloads refer to them",
+    ),
+}
+"""The code, field and message of each repair."""
+
+
 def remarks(repaired: Repaired, name: str) -> list[Remark]:
+    """What is said of a repair in a file."""
     if repaired.objects:
         message = "which devices, and how many, is in the claim now, which the overlay patches with all of its requests"
         return [
             Remark("object", PATCHED, name, 1, 1, title(raw), "", message, new=title(raw), document=document, root=root)
             for root, document, raw in repaired.objects
         ]
-    if repaired.does == "counts":
-        message = "the devices that a patch here asked for or chose are in a patch of the claim now"
-        return [Remark("change", PATCHED, name, 1, 1, "Kustomization", "patches", message)]
-    if repaired.does == "claims":
-        message = "the overlay asks for devices that its base does not ask for: it has claims of its own"
-        return [Remark("change", OVERLAY_CLAIMS, name, 1, 1, "", "", message)]
-    if repaired.does == "labels":
-        message = "labels of the patch choose devices; the claim says that now"
-        return [Remark("change", GONE, name, 1, 1, "", "", message)]
-    if repaired.does == "fits":
-        message = "a JSON patch is about requests or labels that what it patches no longer has"
-        return [Remark("change", GONE, name, 1, 1, "", "", message)]
-    if repaired.does == "pods":
-        message = "its patches change what pods ask for, so another patch says now which claims they use"
-        return [Remark("change", PATCHED, name, 1, 1, "Kustomization", "patches", message)]
-    if repaired.does == "unused":
-        message = "no pod uses the claim template here, so a patch deletes it"
-        return [Remark("change", PATCHED, name, 1, 1, "Kustomization", "patches", message)]
-    if repaired.does == "namespaces":
-        message = "replacements that give the workload its namespace give it to its claims, too"
-        return [Remark("change", NAMES, name, 1, 1, "Kustomization", "replacements", message)]
-    message = "kustomize gives claims other names here; this says where workloads refer to them"
-    return [Remark("change", NAMES, name, 1, 1, "Kustomization", "configurations", message)]
+    code, field, message = _SAID[repaired.does]
+    return [Remark("change", code, name, 1, 1, "Kustomization" if field else "", field, message)]
 
 
 def put(group: Group, files: dict[str, MigratedFile], names: Mapping[str, str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -20,14 +20,17 @@ from kubectl_dra.migrate.kustomize.build_differences import (
     CLAIM_FIELDS,
     BuildDifference,
     Repaired,
+    Texts,
     as_wanted,
     claims_in,
+    document_of,
     documents_in,
     is_of,
     listed_in,
     objects_in,
     patch_files,
     read,
+    with_patches,
 )
 from kubectl_dra.migrate.kustomize.layout import is_for
 from kubectl_dra.migrate.new_objects import added_behind, documents_of
@@ -50,12 +53,10 @@ def overlay_claims(
     before: Objects,
     wanted: Objects,
     built: Objects,
-    texts: Mapping[str, Source],
+    texts: Texts,
 ) -> Iterator[Repaired]:
     """The patches with references to claims, and the claim templates as a file beside the patches: of the overlay, or
     of its component.
-
-    ``texts`` are the changed files as they are now, by absolute path.
 
     Raises:
         EditRefused: a file cannot be changed for certain.
@@ -75,7 +76,7 @@ def _claims_of_patches(
     old: Mapping[ObjectKey, Mapping[str, Any]],
     new: Mapping[ObjectKey, Mapping[str, Any]],
     there: Collection[ObjectKey],
-    texts: Mapping[str, Source],
+    texts: Texts,
 ) -> Iterator[Repaired]:
     """The claims of the patches of a kustomization, which is ``overlay`` itself or a component of it."""
     claims = f"{part.directory}/{CLAIMS}"
@@ -101,8 +102,8 @@ def _claims_of_patches(
     for patch, path in patch_files(part):
         if path in texts and (text := referring(patch, texts[path])) != texts[path].text:
             yield Repaired(path, text, "claims" if templates else "pods")
-    own = texts.get(part.path, part.document.source)
-    document = parse(own)[0]
+    document = document_of(part, texts)
+    own = document.source
     # Only those that asked for devices have changed.
     same = {patch.text for patch in inline_patches(part.document.object)}
     changes = [
@@ -118,46 +119,44 @@ def _claims_of_patches(
         yield Repaired(part.path, text, "claims" if templates else "pods")
 
 
-def with_claims(part: Kustomization, claims: Objects, texts: Mapping[str, Source]) -> Repaired:
+def with_claims(part: Kustomization, claims: Objects, texts: Texts) -> Repaired:
     """The file of the claims of a kustomization, with more of them.
 
     Raises:
         EditRefused: another file has its name, or a claim in it has one of the names.
     """
     path = f"{part.directory}/{CLAIMS}"
-    return Repaired(path, _beside(path, claims, part, texts) or HEADING + documents_of(claims, Style()), "claims")
-
-
-def claims_listed(part: Kustomization, texts: Mapping[str, Source]) -> str:
-    """The text of a kustomization that reads the file of its claims."""
-    source = texts.get(part.path, part.document.source)
-    listed = items_at(parse(source)[0].object, "resources")
-    return source.text if CLAIMS in listed else listed_in(part, "resources", CLAIMS, texts)
-
-
-def _beside(path: str, claims: Objects, overlay: Kustomization, texts: Mapping[str, Source]) -> str:
-    """The text of the file of this or an earlier run with more claims; empty if there is none.
-
-    Raises:
-        EditRefused: another file has its name, or a claim in it has one of the names.
-    """
-    if path not in texts and not Path(path).exists():
-        return ""
-    source = texts.get(path) or read(path)
-    there = list(objects_in(source)) if source is not None else []
-    if (
-        source is None
-        or not (path in texts or path in overlay.files)
-        or not there
-        or not {manifest.kind for manifest in there} <= set(CLAIM_FIELDS.values())
-    ):
-        raise EditRefused(f"{CLAIMS}, which it would get, is there already and is no file of its claims")
-    if {object_key(manifest.object) for manifest in there} & {object_key(raw) for raw in claims}:
+    source = _there(path, texts, part.files, "file of its claims")
+    if source is None:
+        return Repaired(path, HEADING + documents_of(claims, Style()), "claims")
+    if {object_key(manifest.object) for manifest in objects_in(source)} & {object_key(raw) for raw in claims}:
         raise EditRefused(f"{CLAIMS} has a claim of the name already that it would get")
     documents = parse(source)
     text = edited(source.text, [added_behind(documents[-1], claims)])
     reread(source, text, [*(document.object for document in documents), *claims])
-    return text
+    return Repaired(path, text, "claims")
+
+
+def claims_listed(part: Kustomization, texts: Texts) -> str:
+    """The text of a kustomization that reads the file of its claims."""
+    document = document_of(part, texts)
+    listed = CLAIMS in items_at(document.object, "resources")
+    return document.source.text if listed else listed_in(part, "resources", CLAIMS, texts)
+
+
+def _there(path: str, texts: Texts, files: Collection[str], what: str) -> Source | None:
+    """A file of claims of this run, or of an earlier one among the ``files`` of a kustomization; None if there is none.
+
+    Raises:
+        EditRefused: another file has its name.
+    """
+    if path not in texts and not Path(path).exists():
+        return None
+    source = texts.get(path) or read(path)
+    kinds = {manifest.kind for manifest in objects_in(source)} if source is not None else set()
+    if not kinds or not kinds <= set(CLAIM_FIELDS.values()) or not (path in texts or path in files):
+        raise EditRefused(f"{Path(path).name}, which it would get, is there already and is no {what}")
+    return source
 
 
 def _added(
@@ -251,9 +250,6 @@ def _renamed(claim: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
 COUNTS: Final = "kubectl-dra-counts.yaml"
 COUNTS_HEADING: Final = "# The devices that claims ask for here, written by kubectl dra migrate from patches of pods.\n"
 
-Texts = Mapping[str, Source]
-"""The current texts of changed files, by absolute path."""
-
 
 class _Written(NamedTuple):
     """The text of a file of counts, and the claims in it that are new, by the number of their document."""
@@ -317,7 +313,7 @@ def _changed(part: Kustomization, texts: Texts) -> Iterator[InlinePatch]:
     files with a target, which kustomize allows one patch each.
     """
     if part.path in texts:
-        texts_after = {patch.text for patch in inline_patches(parse(texts[part.path])[0].object)}
+        texts_after = {patch.text for patch in inline_patches(document_of(part, texts).object)}
         yield from (patch for patch in inline_patches(part.document.object) if patch.text not in texts_after)
     for patch, path in patch_files(part):
         if patch.target and path in texts:
@@ -328,7 +324,6 @@ def _counted(
     part: Kustomization, wanted: Sequence[Mapping[str, Any]], texts: Texts, users: Sequence[Kustomization]
 ) -> Iterator[Repaired]:
     together: list[Mapping[str, Any]] = []
-    source = texts.get(part.path, part.document.source)
     entries: list[Mapping[str, Any]] = []
     for raw in wanted:
         if all(_has(user, raw, texts) for user in users):
@@ -342,12 +337,7 @@ def _counted(
     if together:
         yield from _in_file(f"{part.directory}/{COUNTS}", together, part, texts)
         entries.append({"path": COUNTS})
-    listed = dict(texts)
-    for patch in entries:
-        there = parse(source)[0].object.get("patches")
-        if not isinstance(there, list) or patch not in there:
-            source = source.with_text(listed_in(part, "patches", patch, listed))
-            listed[part.path] = source
+    source = with_patches(part, entries, texts)
     if part.path not in texts or source.text != texts[part.path].text:
         yield Repaired(part.path, source.text, "counts")
 
@@ -358,7 +348,7 @@ def _in_file(path: str, wanted: Sequence[Mapping[str, Any]], part: Kustomization
     Raises:
         EditRefused: it is there for something else, or says something else for another overlay.
     """
-    source = texts.get(path) or _earlier_counts(path, part)
+    source = _there(path, texts, part.patches, "patch of claims")
     if source is None:
         written = _Written(COUNTS_HEADING + documents_of(wanted, Style()), dict(enumerate(wanted)))
     else:
@@ -401,30 +391,15 @@ def _same(document: Document, raw: Mapping[str, Any]) -> bool:
     return all(document.object.get(field) == raw[field] for field in ("kind", "metadata"))
 
 
-def _earlier_counts(path: str, part: Kustomization) -> Source | None:
-    """A file of counts of an earlier run; None if there is none.
-
-    Raises:
-        EditRefused: another file has the name.
-    """
-    if not Path(path).exists():
-        return None
-    source = read(path) or Source(path, "")
-    kinds = {manifest.kind for manifest in objects_in(source)}
-    if path not in part.patches or not kinds or not kinds <= set(CLAIM_FIELDS.values()):
-        raise EditRefused(f"{Path(path).name}, which it would get, is there already and is no patch of claims")
-    return source
-
-
 def _users(part: Kustomization, group: Sequence[Kustomization]) -> list[Kustomization]:
     """The kustomizations that are built with this one; for an overlay it is enough to know that it is built itself."""
     if not part.is_component:
         return [part]
-    return [overlay for overlay in group if not overlay.is_component and part.directory in _places(closure(overlay))]
-
-
-def _places(parts: Iterable[Kustomization]) -> Collection[str]:
-    return {part.directory for part in parts}
+    return [
+        overlay
+        for overlay in group
+        if not overlay.is_component and any(part.directory == other.directory for other in closure(overlay))
+    ]
 
 
 def counted_here(overlay: Kustomization, differences: Sequence[BuildDifference], texts: Texts) -> Iterator[Repaired]:

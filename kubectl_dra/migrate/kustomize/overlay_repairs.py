@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.manifests.changes import EditRefused, items_at, value_at
-from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.kustomization import Kustomization, kustomization_in
 from kubectl_dra.manifests.objects import ObjectKey, object_key
-from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.workloads import pod_specs
 from kubectl_dra.migrate.json_patches import patch_text, pointer_of
 from kubectl_dra.migrate.kustomize import outcome
@@ -19,8 +17,11 @@ from kubectl_dra.migrate.kustomize.build_differences import (
     CLAIM_FIELDS,
     BuildDifference,
     Repaired,
+    Texts,
+    document_of,
     followed_names,
-    listed_in,
+    with_patches,
+    without_affixes,
 )
 from kubectl_dra.migrate.kustomize.existing_patches import followed_namespaces, labels_taken_out
 from kubectl_dra.migrate.kustomize.outcome import Group
@@ -42,11 +43,9 @@ def pod_patches(
     differences: Sequence[BuildDifference],
     wanted: Objects,
     built: Objects,
-    texts: Mapping[str, Source],
+    texts: Texts,
 ) -> Iterator[Repaired]:
     """The kustomization with patches of pods, and the claims that only its pods have.
-
-    ``texts`` are the changed files as they are now, by absolute path.
 
     Raises:
         EditRefused: a file cannot be changed for certain.
@@ -62,113 +61,89 @@ def pod_patches(
     claims: dict[str, Mapping[str, Any]] = {}
     entries: list[Mapping[str, Any]] = []
     for key, mine in by_object.items():
-        operations = list(_operations(overlay, key, mine, should, is_now, claims))
-        if not operations:
-            continue
-        target = {"kind": key[0], "name": _without_affixes(overlay, key[2])}
-        entries.append({"target": target, "patch": patch_text(operations)})
-    there = items_at(parse(texts.get(overlay.path, overlay.document.source))[0].object, "patches")
+        operations = list(_PodPatch(overlay, key, should, is_now, claims).operations(mine))
+        if operations:
+            target = {"kind": key[0], "name": without_affixes(overlay, key[2])}
+            entries.append({"target": target, "patch": patch_text(operations)})
+    there = items_at(document_of(overlay, texts).object, "patches")
     if not entries or any(patch in there for patch in entries):
         # It was tried, and did not help.
         return
-    now = dict(texts)
-    own = now.get(overlay.path, overlay.document.source)
-    for patch in entries:
-        now[overlay.path] = own = own.with_text(listed_in(overlay, "patches", patch, now))
+    own = with_patches(overlay, entries, texts)
     if claims:
         yield with_claims(overlay, list(claims.values()), texts)
-        own = own.with_text(claims_listed(overlay, now))
+        own = own.with_text(claims_listed(overlay, {**texts, overlay.path: own}))
     yield Repaired(overlay.path, own.text, "claims" if claims else "pods")
 
 
-def _operations(
-    overlay: Kustomization,
-    key: ObjectKey,
-    differences: Sequence[BuildDifference],
-    should: Mapping[ObjectKey, Mapping[str, Any]],
-    is_now: Mapping[ObjectKey, Mapping[str, Any]],
-    claims: dict[str, Mapping[str, Any]],
-) -> Iterator[Mapping[str, Any]]:
-    """The operations for an object, after a test that its containers are those that are meant; adds to ``claims``."""
-    wanted, now = should[key], is_now[key]
-    for path in dict.fromkeys(path for difference in differences if (path := _container(difference.path))):
-        yield {"op": "test", "path": pointer_of((*path, "name")), "value": value_at(now, (*path, "name"))}
-    for difference in differences:
-        if difference.claim is not None:
-            yield from _of_its_own(overlay, key, difference.path, should, is_now, claims)
-            continue
-        pointer, new, old = (
-            pointer_of(difference.path),
-            value_at(wanted, difference.path),
-            value_at(now, difference.path),
+class _PodPatch(NamedTuple):
+    """A patch of an overlay for the object ``key``: what its build ``should`` have and has now, by key.
+
+    ``claims`` gets the objects of the overlay's own to which the pods refer, by name.
+    """
+
+    overlay: Kustomization
+    key: ObjectKey
+    should: Mapping[ObjectKey, Mapping[str, Any]]
+    is_now: Mapping[ObjectKey, Mapping[str, Any]]
+    claims: dict[str, Mapping[str, Any]]
+
+    def operations(self, differences: Sequence[BuildDifference]) -> Iterator[Mapping[str, Any]]:
+        """The operations, after a test that the object's containers are those that are meant."""
+        wanted, now = self.should[self.key], self.is_now[self.key]
+        for path in dict.fromkeys(path for difference in differences if (path := _container(difference.path))):
+            yield {"op": "test", "path": pointer_of((*path, "name")), "value": value_at(now, (*path, "name"))}
+        for difference in differences:
+            if difference.claim is not None:
+                yield from self._of_its_own(difference.path)
+                continue
+            pointer = pointer_of(difference.path)
+            new, old = value_at(wanted, difference.path), value_at(now, difference.path)
+            if difference.path[-1] == "resourceClaims" and new:
+                new = [self._local(item, old or ()) for item in new]
+            if new is None:
+                yield {"op": "remove", "path": pointer}
+            elif old and isinstance(old, list) and isinstance(new, list) and new[: len(old)] == old:
+                for item in new[len(old) :]:
+                    yield {"op": "add", "path": f"{pointer}/-", "value": item}
+            else:
+                yield {"op": "add" if old is None else "replace", "path": pointer, "value": new}
+
+    def _of_its_own(self, path: FieldPath) -> Iterator[Mapping[str, Any]]:
+        """The operation that lets a pod's claim refer to an object of the overlay; none if it has none of that name."""
+        mine = value_at(self.is_now[self.key], path)
+        reference: Mapping[str, Any] = next(
+            (other for other in value_at(self.should[self.key], path[:-1]) if other.get("name") == mine.get("name")), {}
         )
-        if difference.path[-1] == "resourceClaims" and new:
-            new = [_local(overlay, key, item, old or (), should, is_now, claims) for item in new]
-        if new is None:
-            yield {"op": "remove", "path": pointer}
-        elif old and isinstance(old, list) and isinstance(new, list) and new[: len(old)] == old:
-            for item in new[len(old) :]:
-                yield {"op": "add", "path": f"{pointer}/-", "value": item}
-        else:
-            yield {"op": "add" if old is None else "replace", "path": pointer, "value": new}
+        for field, kind in CLAIM_FIELDS.items():
+            if field in reference and (kind, self.key[1], reference[field]) not in self.is_now:
+                yield {"op": "replace", "path": pointer_of((*path, field)), "value": self._local(reference, ())[field]}
 
-
-def _of_its_own(
-    overlay: Kustomization,
-    key: ObjectKey,
-    path: FieldPath,
-    should: Mapping[ObjectKey, Mapping[str, Any]],
-    is_now: Mapping[ObjectKey, Mapping[str, Any]],
-    claims: dict[str, Mapping[str, Any]],
-) -> Iterator[Mapping[str, Any]]:
-    """The operation that lets a pod's claim refer to an object of the overlay; none if it has none of that name."""
-    mine = value_at(is_now[key], path)
-    reference: Mapping[str, Any] = next(
-        (other for other in value_at(should[key], path[:-1]) if other.get("name") == mine.get("name")), {}
-    )
-    for field, kind in CLAIM_FIELDS.items():
-        if field in reference and (kind, key[1], reference[field]) not in is_now:
-            local = _local(overlay, key, reference, (), should, is_now, claims)
-            yield {"op": "replace", "path": pointer_of((*path, field)), "value": local[field]}
+    def _local(self, claim: Mapping[str, Any], there: Sequence[Any]) -> Mapping[str, Any]:
+        """A pod's claim as the patch has it: the one it has under that name, or an object of the overlay."""
+        same = next((other for other in there if other.get("name") == claim.get("name")), None)
+        if same is not None and same.keys() == claim.keys():
+            return {
+                field: without_affixes(self.overlay, text) if field in CLAIM_FIELDS else text
+                for field, text in same.items()
+            }
+        out = dict(claim)
+        for field, kind in CLAIM_FIELDS.items():
+            raw = self.should.get((kind, self.key[1], str(claim.get(field))))
+            if raw is None:
+                continue
+            out[field] = name = without_affixes(self.overlay, claim[field])
+            if (kind, self.key[1], claim[field]) not in self.is_now:
+                # The namespace of the kustomization is given to all that it builds.
+                space = "" if self.overlay.document.object.get("namespace") else self.key[1]
+                self.claims[name] = {**raw, "metadata": {"name": name, **({"namespace": space} if space else {})}}
+        return out
 
 
 def _container(path: FieldPath) -> FieldPath:
     """The path of the container that a path is in; empty if in none."""
     at = next((index for index, step in enumerate(path[:-1]) if step in _CONTAINERS), None)
     return path[: at + 2] if at is not None else ()
-
-
-def _local(
-    overlay: Kustomization,
-    key: ObjectKey,
-    claim: Mapping[str, Any],
-    there: Sequence[Any],
-    should: Mapping[ObjectKey, Mapping[str, Any]],
-    is_now: Mapping[ObjectKey, Mapping[str, Any]],
-    claims: dict[str, Mapping[str, Any]],
-) -> Mapping[str, Any]:
-    """A pod's claim as the overlay's patch has it: the one it has under that name, or an object of the overlay."""
-    same = next((other for other in there if other.get("name") == claim.get("name")), None)
-    if same is not None and same.keys() == claim.keys():
-        return {
-            field: _without_affixes(overlay, text) if field in CLAIM_FIELDS else text for field, text in same.items()
-        }
-    out = dict(claim)
-    for field, kind in CLAIM_FIELDS.items():
-        raw = should.get((kind, key[1], str(claim.get(field))))
-        if raw is None:
-            continue
-        out[field] = name = _without_affixes(overlay, claim[field])
-        if (kind, key[1], claim[field]) not in is_now:
-            # The namespace of the kustomization is given to all that it builds.
-            space = "" if overlay.document.object.get("namespace") else key[1]
-            claims[name] = {**raw, "metadata": {"name": name, **({"namespace": space} if space else {})}}
-    return out
-
-
-def _without_affixes(overlay: Kustomization, name: str) -> str:
-    own = overlay.document.object
-    return name.removeprefix(str(own.get("namePrefix") or "")).removesuffix(str(own.get("nameSuffix") or ""))
 
 
 class OutOfRun(Exception):

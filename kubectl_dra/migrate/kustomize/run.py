@@ -300,7 +300,7 @@ def _settled(
             )
             repairs = repaired(group, overlay, unequal, builds, names, clear=clear) if number + 1 < _ROUNDS else []
         except EditRefused as refused:
-            why = outcome.refused(str(refused))
+            why = BuildObstacle(str(refused))
         except OutOfRun as missing:
             why = outcome.out_of_run(missing.args[0], overlay.path)
         if not repairs:
