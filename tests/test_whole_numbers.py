@@ -72,7 +72,7 @@ NO_USERS_TEXT: Final = {
     "lint/analysis/product_names.py": "which characters; no number is made",
     "lint/analysis/slips.py": "which characters; no number is made",
     "manifests/nodes.py": "a place",
-    "migrate/json_patches.py": "an index, written by us",
+    "migrate/inline_patches.py": "an index, written by us",
     "migrate/kustomize/existing_patches.py": "a place",
     "process.py": "the kernel's",
 }

@@ -51,7 +51,7 @@ class _ManifestBuilder(SnapshotBuilder):
         Raises:
             InputError: as any builder, and for a kind that Kubernetes does not have in this group.
         """
-        from kubectl_dra.manifests.groups import may_make_pods, unknown_object
+        from kubectl_dra.manifests.objects import may_make_pods, unknown_object
 
         if (unknown := unknown_object(raw)) is not None:
             what, meant = unknown

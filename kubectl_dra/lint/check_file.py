@@ -24,10 +24,9 @@ from kubectl_dra.lint.rules import RULES, files
 from kubectl_dra.lint.rules.unchecked_kinds import NamedElsewhere, named_devices
 from kubectl_dra.manifests.changes import value_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each_document
-from kubectl_dra.manifests.groups import right_group, shares_kind
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
 from kubectl_dra.manifests.kustomization import is_patch
-from kubectl_dra.manifests.objects import is_object, objects
+from kubectl_dra.manifests.objects import is_object, objects, right_group, shares_kind
 from kubectl_dra.manifests.source import Source, decode, scalar_spans
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, WorkloadPodSpec, loses_claims, pod_specs
 from kubectl_dra.text import some

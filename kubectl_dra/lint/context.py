@@ -17,7 +17,7 @@ from kubectl_dra.api.limits import MAX_EXPRESSION_BYTES
 from kubectl_dra.api.releases import GROUP, Release
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.manifests.changes import fields_at, items_at, value_at
-from kubectl_dra.manifests.groups import shares_kind
+from kubectl_dra.manifests.objects import shares_kind
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.errors import CompileError

@@ -11,8 +11,8 @@ from kubectl_dra.lint.finding import LocatedFinding
 from kubectl_dra.lint.locate import excerpt, spanned
 from kubectl_dra.lint.rules.files import Unreadable
 from kubectl_dra.manifests.documents import Document
-from kubectl_dra.manifests.groups import OWN
 from kubectl_dra.manifests.kustomization import is_patch
+from kubectl_dra.manifests.objects import OWN
 from kubectl_dra.text import edit_distance
 
 _PARTS: Final = frozenset(("apiVersion", "kind", "metadata", "spec", "status", "data"))

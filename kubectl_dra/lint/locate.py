@@ -68,7 +68,7 @@ def position_of(
     For a scalar its value (with ``cel`` a range of its characters); for a mapping or list its key, or the
     first line without one; for a missing value, its nearest parent likewise.
     """
-    pair, length = document.nearest(path)
+    pair, length = document.finder.nearest(path)
     is_scalar = length == len(path) and pair.value.id == "scalar"
     if is_scalar and cel is not None:
         return _inside(document, value_at(document.object, path), pair.value, cel) or document.span(pair.value)

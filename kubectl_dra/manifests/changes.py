@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -87,6 +87,22 @@ def value_at(raw: Any, path: FieldPath) -> Any:
     """The value at a path, or None if it does not exist."""
     for part in path:
         raw = below(raw, part)
+    return raw
+
+
+MISSING: Final = object()
+"""What stands where there is no value; null is one."""
+
+
+def found_at(raw: Any, path: FieldPath) -> Any:
+    """The value at a path, which can be null; MISSING if there is none."""
+    for part in path:
+        if isinstance(raw, dict):
+            raw = raw.get(part, MISSING)
+        elif isinstance(raw, list) and isinstance(part, int) and part < len(raw):
+            raw = raw[part]
+        else:
+            return MISSING
     return raw
 
 

@@ -76,22 +76,23 @@ class Document:
 
     def nodes(self, path: FieldPath) -> NodePair | None:
         """The nodes at a path, or None if the document has none there. Merge keys are followed."""
-        pair, length = self.nearest(path)
+        pair, length = self.finder.nearest(path)
         return pair if length == len(path) else None
 
-    def nearest(self, path: FieldPath) -> tuple[NodePair, int]:
-        """The nodes of the longest existing prefix of a path, and its length."""
+    @property
+    def finder(self) -> NodeFinder:
+        """Finds the nodes of paths."""
         if self._finder is None:
             self._finder = NodeFinder(self.root)
-        return self._finder.nearest(path)
+        return self._finder
 
     def position(self, path: FieldPath = ()) -> SourcePosition:
         """The position of the value at the path or, if it is missing, of its nearest existing parent."""
-        return self.span(self.nearest(path)[0].value)
+        return self.span(self.finder.nearest(path)[0].value)
 
     def key_position(self, path: FieldPath) -> SourcePosition:
         """The position of the value's key; for list items and missing paths, like ``position``."""
-        pair, _ = self.nearest(path)
+        pair, _ = self.finder.nearest(path)
         return self.span(pair.value if pair.key is None else pair.key)
 
     def place(self, path: FieldPath = ()) -> str:
@@ -361,3 +362,87 @@ def _only_node(loader: type[Any], text: str) -> Node:
         return stream.get_node()
     finally:
         stream.dispose()
+
+
+# Texts of which some documents are templates with bare placeholders, such as ``{{HF_TOKEN}}``. These say nothing about
+# the others, unlike those with control flow, and are read as comments of the same length, so that offsets stay.
+
+_ACTION: Final = re.compile(r"\{\{(?P<name>.*?)\}\}|\{[{%#]", re.DOTALL)
+_BARE: Final = re.compile(r"\s*(?!(?:end|else|break|continue)\b)[A-Za-z_][\w-]*\s*")
+# A directive or the end of a document, behind which a piece would hold another one.
+_NOT_ONE: Final = re.compile(r"^(?:%|\.\.\.(?:\s|\Z))|resource\.k8s\.io", re.MULTILINE)
+_TEXT_LINE: Final = re.compile(r"[^\r\n]+")
+# Characters for private use, which no manifest has: one for each document.
+_MARKS: Final = range(0xE000, 0xE100)
+
+
+class Unfilled(NamedTuple):
+    """A document that is a template: the offsets of its lines, the first of them, and its first placeholder."""
+
+    start: int
+    end: int
+    line: int
+    placeholder: str
+
+
+class Covered(NamedTuple):
+    """A text and, as ``source``, the same with the documents ``unfilled`` as comments."""
+
+    source: Source
+    whole: Source
+    unfilled: tuple[Unfilled, ...]
+
+    @property
+    def templates(self) -> list[str]:
+        """The documents as they are written."""
+        return [self.whole.text[document.start : document.end].strip() for document in self.unfilled]
+
+    def uncovered(self, text: str) -> str:
+        """``source`` after edits, which keep comments, with these documents as they were."""
+        for document in self.unfilled:
+            span = slice(document.start, document.end)
+            text = text.replace(self.source.text[span], self.whole.text[span])
+        return text
+
+
+def covered(source: Source) -> Covered | None:
+    """The text with its templates as comments; None if there are none, or more than bare placeholders is in them."""
+    if "{{" not in source.text or any(chr(mark) in source.text for mark in _MARKS):
+        return None
+    unfilled = []
+    for document in each_document(source):
+        if isinstance(document, Skipped):
+            piece = _unfilled(source, document)
+            if piece is None:
+                return None
+            unfilled.append(piece)
+    if not 0 < len(unfilled) <= len(_MARKS):
+        return None
+    text, out, at = source.text, "", 0
+    for mark, piece in zip(_MARKS, unfilled, strict=False):
+        out += text[at : piece.start] + _as_comments(text[piece.start : piece.end], chr(mark))
+        at = piece.end
+    return Covered(source.with_text(out + text[at:]), source, tuple(unfilled))
+
+
+def _as_comments(piece: str, mark: str) -> str:
+    return _TEXT_LINE.sub(lambda line: f"#{mark * (len(line[0]) - 1)}", piece)
+
+
+def _unfilled(source: Source, skipped: Skipped) -> Unfilled | None:
+    if not isinstance(skipped.error, TemplateError):
+        return None
+    text = source.text
+    begin = source.line_start(skipped.line) or 0
+    markers = [match.start() for match in SEPARATOR.finditer(text)]
+    start = max((at for at in markers if at <= begin), default=0)
+    if text.startswith("---", start):
+        behind = _TEXT_LINE.match(text, start)
+        start = start + 3 if behind is None else behind.end()
+    end = min((at for at in markers if at >= start), default=len(text))
+    piece = text[start:end]
+    # Control flow and comments have no name.
+    names = [match["name"] or "" for match in _ACTION.finditer(piece)]
+    if _NOT_ONE.search(piece) or not names or not all(map(_BARE.fullmatch, names)):
+        return None
+    return Unfilled(start, end, skipped.line, f"{{{{{names[0]}}}}}")

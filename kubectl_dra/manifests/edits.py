@@ -18,21 +18,18 @@ from kubectl_dra.manifests.changes import (
     EditRefused,
     Set,
     Unwrap,
-    below,
     changed,
+    found_at,
     value_at,
 )
-from kubectl_dra.manifests.documents import Document, NotAnObject, parse
+from kubectl_dra.manifests.documents import Document, NotAnObject, covered, parse
 from kubectl_dra.manifests.files import Rewritten
 from kubectl_dra.manifests.places import ELSEWHERE
 from kubectl_dra.manifests.shared_parts import unshared
 from kubectl_dra.manifests.source import Source
-from kubectl_dra.manifests.unfilled import covered
 from kubectl_dra.manifests.writer import pieces
 
 # Splits changes of whole mappings and lists into the smallest equivalent ones, so that the rest of the text stays.
-
-_NOTHING = object()
 
 
 def smallest(raw: Any, changes: Sequence[Change]) -> list[Change]:
@@ -40,7 +37,7 @@ def smallest(raw: Any, changes: Sequence[Change]) -> list[Change]:
     out: list[Change] = []
     for change in _moves(raw, changes):
         if isinstance(change, Set):
-            out += _set(change.path, _old(raw, change.path), change.value)
+            out += _set(change.path, found_at(raw, change.path), change.value)
         else:
             out.append(change)
     return out
@@ -63,13 +60,6 @@ def _moves(raw: Any, changes: Sequence[Change]) -> list[Change]:
         *(change for change in changes if not (isinstance(change, Set | Delete) and change.path in moved)),
         *unwrapped,
     ]
-
-
-def _old(raw: Any, path: FieldPath) -> Any:
-    parent = value_at(raw, path[:-1])
-    if isinstance(parent, dict) and path[-1] not in parent:
-        return _NOTHING
-    return below(parent, path[-1])
 
 
 def _set(path: FieldPath, old: Any, new: Any) -> Iterator[Change]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from operator import is_
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from msgspec import Struct
 
@@ -216,24 +216,38 @@ def end(node: Node) -> int:
     return int(node.end_mark.index)
 
 
-class NodeFinder:
-    """Finds the nodes of paths below one root. The keys of each mapping are read once."""
+class Crossing(NamedTuple):
+    """The first step of a path, ``path[-1]``, whose value is not written in its place.
 
-    __slots__ = ("_keys", "root")
+    ``source`` is the mapping whose key a merge key brings (``merged``), or what an alias stands for.
+    """
+
+    path: FieldPath
+    source: Node
+    merged: bool
+
+
+class NodeFinder:
+    """Finds the nodes of paths below one root, some of which are reached in several ways. The keys of each mapping are
+    read once.
+    """
+
+    __slots__ = ("_aliases", "_entries", "root")
 
     def __init__(self, root: Node) -> None:
         self.root: Final = root
-        self._keys: Final = ByIdentity[Node, dict[str | int, tuple[Node, Node]]]()
+        self._entries: Final = ByIdentity[Node, dict[str | int, tuple[Node, Node, Node]]]()
+        self._aliases: Final = ByIdentity[Node, list[bool]]()
 
     def nearest(self, path: FieldPath) -> tuple[NodePair, int]:
         """The nodes of the longest existing prefix of a path, and its length. Merge keys are followed."""
         key, node, length = None, self.root, 0
         for part in path:
             if node.id == "mapping":
-                pair = self._pairs(node).get(part)
-                if pair is None:
+                entry = self.entries(node).get(part)
+                if entry is None:
                     break
-                key, node = pair
+                _, key, node = entry
             elif node.id == "sequence" and isinstance(part, int) and 0 <= part < len(node.value):
                 key, node = None, node.value[part]
             else:
@@ -241,21 +255,62 @@ class NodeFinder:
             length += 1
         return NodePair(key, node), length
 
-    def _pairs(self, node: Node) -> dict[str | int, tuple[Node, Node]]:
-        """The nodes of a mapping by key. For a duplicate key the last one counts, as in its value."""
-        known = self._keys.get(node)
-        if known is not None:
-            return known
-        out: dict[str | int, tuple[Node, Node]] = {}
-        for pair in node.value:
-            key, value = pair
+    def entries(self, node: Node) -> dict[str | int, tuple[Node, Node, Node]]:
+        """The entries of a mapping by key, each as the mapping in whose text it is (this one, or a merged one), the
+        key and the value. For a duplicate key the last one counts, as in its value.
+        """
+        return self._entries.of(node, self._read)
+
+    def _read(self, node: Node) -> dict[str | int, tuple[Node, Node, Node]]:
+        out: dict[str | int, tuple[Node, Node, Node]] = {}
+        for key, value in node.value:
             if is_merge(key):
                 for merged in reversed(value.value) if value.id == "sequence" else (value,):
                     if merged.id == "mapping":
-                        out.update(self._pairs(merged))
+                        out.update(self.entries(merged))
             elif type(key.value) is str:
-                out[written_key(key)] = pair
-        return self._keys.put(node, out)
+                out[written_key(key)] = node, key, value
+        return out
+
+    def crossing(self, path: FieldPath) -> Crossing | None:
+        """The first step of a path whose value is not written in its place; None if all are, or there is nothing."""
+        node = self.root
+        for length, part in enumerate(path, 1):
+            if node.id == "mapping" and (entry := self.entries(node).get(part)) is not None:
+                source, key, value = entry
+                if source is not node:
+                    return Crossing(path[:length], source, True)
+                alias = value.start_mark.index < key.start_mark.index
+            elif node.id == "sequence" and isinstance(part, int) and part < len(node.value):
+                value = node.value[part]
+                alias = self._aliases.of(node, _aliases_of)[part]
+            else:
+                return None
+            if alias:
+                return Crossing(path[:length], value, False)
+            node = value
+        return None
+
+    def places(self) -> Iterator[tuple[FieldPath, Node]]:
+        """All values with their paths, in order. Merge keys are followed."""
+        stack: list[tuple[FieldPath, Node]] = [((), self.root)]
+        while stack:
+            path, node = stack.pop()
+            yield path, node
+            if node.id == "sequence":
+                stack += reversed([((*path, index), item) for index, item in enumerate(node.value)])
+            elif node.id == "mapping":
+                stack += reversed([((*path, name), value) for name, (_, _, value) in self.entries(node).items()])
+
+
+def _aliases_of(node: Node) -> list[bool]:
+    """Which items of a list are aliases: these have the marks of their anchors."""
+    out: list[bool] = []
+    behind = node.start_mark.index
+    for item in node.value:
+        out.append(item.start_mark.index < behind)
+        behind = max(behind, item.end_mark.index)
+    return out
 
 
 def written_key(node: Node) -> str:

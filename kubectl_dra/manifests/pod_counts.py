@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.manifests.changes import value_at
 from kubectl_dra.manifests.workloads import key_of, pod_templates
 
 _LARGEST: Final = 2**31 - 1
@@ -122,14 +123,7 @@ def _at_once(workload: Mapping[str, Any], spec: FieldPath) -> int:
 
 def _number(workload: Mapping[str, Any], path: FieldPath, default: int = 1) -> int:
     """A whole number of the manifest, not below 0; the default where none is written."""
-    value: Any = workload
-    for step in path:
-        if isinstance(value, Mapping):
-            value = value.get(step)
-        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
-            value = value[step]
-        else:
-            return default
+    value = value_at(workload, path)
     return min(max(0, value), _LARGEST) if isinstance(value, int) and not isinstance(value, bool) else default
 
 

@@ -3,33 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.by_identity import ByIdentity
-from kubectl_dra.manifests import nodes
-from kubectl_dra.manifests.changes import Append, Change, Delete, EditRefused, Set, below, changed
+from kubectl_dra.manifests.changes import MISSING, Append, Change, Delete, EditRefused, Set, below, changed, found_at
 from kubectl_dra.manifests.documents import Document
+from kubectl_dra.manifests.nodes import Crossing, written_key
 from kubectl_dra.manifests.places import ELSEWHERE
 from kubectl_dra.manifests.values import Node, is_merge
 
 MERGE: Final = "<<"
-_NOTHING: Final = object()
 _UNREAD: Final = ("x-", ".", "_")
 """Prefixes of keys whose parts are only referred to; Kubernetes knows none of these fields."""
-
-
-class Crossing(NamedTuple):
-    """The first step of a path, ``path[-1]``, whose value is not written in its place.
-
-    ``source`` is the mapping whose key a merge key brings (``merged``), or what an alias stands for.
-    """
-
-    path: FieldPath
-    source: Node
-    merged: bool
 
 
 def unshared(document: Document, changes: Sequence[Change]) -> list[Change]:
@@ -77,7 +65,7 @@ def with_unread(document: Document, changes: Sequence[Change], objects: Sequence
         if crossed is None or there is None or not _is_unread(there, objects):
             continue
         rest = change.path[len(crossed.path) - crossed.merged :]
-        left = _at(document.object, there)
+        left = found_at(document.object, there)
         emptied = isinstance(change, Delete) and len(rest) == len(left) == 1
         if rest and not emptied and below(left, rest[0]) is not None and meant.alike(crossed, but=there):
             added.setdefault((*there, *rest), replace(change, path=(*there, *rest)))
@@ -95,86 +83,7 @@ def _crossings(document: Document, changes: Sequence[Change]) -> Iterator[Crossi
     span = document.root.start_mark.index, document.root.end_mark.index
     if text.find(MERGE, *span) < 0 and (text.find("&", *span) < 0 or text.find("*", *span) < 0):
         return
-    graph = NodeGraph(document.root)
-    yield from (graph.crossing(change.path) for change in changes)
-
-
-class NodeGraph:
-    """The nodes of a document, of which some are reached in several ways."""
-
-    def __init__(self, root: Node) -> None:
-        self.root: Final = root
-        self._sources = ByIdentity[Node, dict[str, Node]]()
-        self._aliases = ByIdentity[Node, list[bool]]()
-
-    def sources(self, node: Node) -> dict[str, Node]:
-        """The keys of a mapping, each with the mapping in whose text it is: this one, or one that is merged."""
-        return self._sources.of(node, self._sources_of)
-
-    def _sources_of(self, node: Node) -> dict[str, Node]:
-        out: dict[str, Node] = {}
-        for key, value in node.value:
-            if not is_merge(key):
-                out[_name(key)] = node
-                continue
-            for merged in reversed(value.value) if value.id == "sequence" else (value,):
-                if merged.id == "mapping":
-                    out.update(self.sources(merged))
-        return out
-
-    def crossing(self, path: FieldPath) -> Crossing | None:
-        """The first step of a path whose value is not written in its place; None if all are, or there is nothing."""
-        node = self.root
-        for length, part in enumerate(path, 1):
-            if node.id == "mapping" and isinstance(part, str):
-                source = self.sources(node).get(part)
-                if source is None:
-                    return None
-                if source is not node:
-                    return Crossing(path[:length], source, True)
-                key, value = _pair(node, part)
-                alias = value.start_mark.index < key.start_mark.index
-            elif node.id == "sequence" and isinstance(part, int) and part < len(node.value):
-                value = node.value[part]
-                alias = self._aliases.of(node, _aliases_of)[part]
-            else:
-                return None
-            if alias:
-                return Crossing(path[:length], value, False)
-            node = value
-        return None
-
-    def places(self) -> Iterator[tuple[FieldPath, Node]]:
-        """All values with their paths, in order. Merge keys are followed."""
-        stack: list[tuple[FieldPath, Node]] = [((), self.root)]
-        while stack:
-            path, node = stack.pop()
-            yield path, node
-            if node.id == "sequence":
-                stack += reversed([((*path, index), item) for index, item in enumerate(node.value)])
-            elif node.id == "mapping":
-                values = [((*path, name), _pair(at, name)[1]) for name, at in self.sources(node).items()]
-                stack += reversed(values)
-
-
-def _name(key: Node) -> str:
-    return nodes.written_key(key)
-
-
-def _pair(node: Node, name: str) -> tuple[Node, Node]:
-    """The entry of a key that a mapping has in its own text; the last of two counts."""
-    key, value = next(pair for pair in reversed(node.value) if not is_merge(pair[0]) and _name(pair[0]) == name)
-    return key, value
-
-
-def _aliases_of(node: Node) -> list[bool]:
-    """Which items of a list are aliases: these have the marks of their anchors."""
-    out: list[bool] = []
-    behind = node.start_mark.index
-    for item in node.value:
-        out.append(item.start_mark.index < behind)
-        behind = max(behind, item.end_mark.index)
-    return out
+    yield from (document.finder.crossing(change.path) for change in changes)
 
 
 def _no_places(_: Node) -> list[Any]:
@@ -185,7 +94,7 @@ class _Meant:
     """What a document is meant to be after its changes, by paths from before them."""
 
     def __init__(self, document: Document, changes: Sequence[Change]) -> None:
-        self._graph = NodeGraph(document.root)
+        self._finder = document.finder
         self._new = changed(document.object, changes)
         self._gone = {change.path for change in changes if isinstance(change, Delete)}
         self._set = {change.path: change.value for change in changes if isinstance(change, Set)}
@@ -195,10 +104,10 @@ class _Meant:
         """The mappings that merge each node."""
         self._parts: dict[FieldPath, list[Node]] = {}
         """What each mapping merges."""
-        for path, node in self._graph.places():
+        for path, node in self._finder.places():
             self._values.of(node, _no_places).append(path)
             if node.id == "mapping":
-                sources = self._graph.sources(node).values()
+                sources = [source for source, *_ in self._finder.entries(node).values()]
                 merged = list({id(source): source for source in sources if source is not node}.values())
                 for source in merged:
                     self._merging.of(source, _no_places).append((path, node))
@@ -208,7 +117,7 @@ class _Meant:
     def value(self, path: FieldPath) -> Any:
         """The value at a path. Raises EditRefused if there is none."""
         value = self._value(path)
-        if value is _NOTHING:
+        if value is MISSING:
             raise EditRefused(ELSEWHERE)
         return value
 
@@ -216,36 +125,41 @@ class _Meant:
         now: list[str | int] = []
         for length, part in enumerate(path, 1):
             if path[:length] in self._gone:
-                return _NOTHING
+                return MISSING
             if isinstance(part, int):
                 part -= sum(1 for index in range(part) if (*path[: length - 1], index) in self._gone)
             now.append(part)
-        return _at(self._new, tuple(now))
+        return found_at(self._new, tuple(now))
 
     def written(self, source: Node) -> FieldPath | None:
         """Where a node is written; None if only a merge key leads there."""
-        return next((path for path in self._values.get(source) or () if not self._graph.crossing(path)), None)
+        return next((path for path in self._values.get(source) or () if not self._finder.crossing(path)), None)
 
     def alike(self, crossed: Crossing, but: FieldPath | None = None) -> bool:
         """Whether all places of a part become what it becomes where it is written; ``but``: all others, alike."""
         source = crossed.source
         there = self.written(source)
-        if there is None or self._value(there) is _NOTHING:
+        if there is None or self._value(there) is MISSING:
             return False
         like = there if but is None else crossed.path[: len(crossed.path) - crossed.merged]
         if crossed.merged:
             keys: list[FieldPath] = [crossed.path[-1:]]
         else:
-            keys = [(), *((key,) for key in (self._graph.sources(source) if source.id == "mapping" else ()))]
+            keys = [(), *((key,) for key in (self._finder.entries(source) if source.id == "mapping" else ()))]
         for key in keys:
             places = list(self._values[source])
             if key:
                 merging = self._merging.get(source) or ()
-                places += [path for path, node in merging if self._graph.sources(node).get(str(key[0])) is source]
+                places += [path for path, node in merging if self._comes_from(node, key[0]) is source]
             wanted = self._value((*like, *key))
             if any(self._value((*path, *key)) != wanted for path in places if path != but):
                 return False
         return True
+
+    def _comes_from(self, node: Node, key: str | int) -> Node | None:
+        """The mapping in whose text the key of a mapping is."""
+        entry = self._finder.entries(node).get(key)
+        return None if entry is None else entry[0]
 
     def comes_by_merge(self, change: Change) -> bool:
         """Whether a new key comes by a merge key anyway, as the part that is merged gets it, too."""
@@ -255,7 +169,7 @@ class _Meant:
         for source in self._parts.get(around, ()):
             there = (self._values.get(source) or [()])[0]
             places = [path for path, _ in self._merging[source]]
-            if self._set.get((*there, key), _NOTHING) == change.value:
+            if self._set.get((*there, key), MISSING) == change.value:
                 return all(self._value((*path, key)) == change.value for path in places)
         return False
 
@@ -266,23 +180,12 @@ class _Meant:
             EditRefused: a key before the merge key has another value.
         """
         node = next(node for places in self._merging.by_id.values() for there, node in places if there == path)
-        own = {_name(key) for key, _ in node.value if not is_merge(key)}
+        own = {written_key(key) for key, _ in node.value if not is_merge(key)}
         yield Delete((*path, MERGE))
-        for name, source in self._graph.sources(node).items():
+        for name, (source, *_) in self._finder.entries(node).items():
             value = self._value((*path, name))
-            if source is node or value is _NOTHING:
+            if source is node or value is MISSING:
                 continue
             if name in own:
                 raise EditRefused(ELSEWHERE)
             yield Set((*path, name), value)
-
-
-def _at(value: Any, path: FieldPath) -> Any:
-    for part in path:
-        if isinstance(value, dict) and part in value:
-            value = value[str(part)]
-        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
-            value = value[part]
-        else:
-            return _NOTHING
-    return value

@@ -164,6 +164,14 @@ CONTAINER_LISTS: Final[tuple[TemplatePath, ...]] = (
 )
 _STEERING: Final = ("resourceClaims", "tolerations", "nodeSelector", "affinity", "runtimeClassName")
 
+CLAIM_REFERENCES: Final[Mapping[str, str]] = {
+    "resourceClaimTemplateName": "ResourceClaimTemplate",
+    "resourceClaimName": "ResourceClaim",
+}
+"""The fields of a pod's claim that refer to an object, and its kind."""
+CLAIM_SPECS: Final[Mapping[str, FieldPath]] = {"ResourceClaim": ("spec",), "ResourceClaimTemplate": ("spec", "spec")}
+"""Where objects have the spec of a claim."""
+
 KSERVE_MODE: Final = "serving.kserve.io/deploymentMode"
 """The annotation with the deployment mode of an InferenceService."""
 OME_COUNT: Final = "PARALLELISM_SIZE"

@@ -23,7 +23,7 @@ from kubectl_dra.manifests.changes import (
 )
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.places import ELSEWHERE, Entry, Offsets, Places, source_offsets
-from kubectl_dra.manifests.shared_parts import MERGE, NodeGraph
+from kubectl_dra.manifests.shared_parts import MERGE
 from kubectl_dra.manifests.style import Style, block, block_item, flow, json_text, key_flow, quoted, spread_out
 from kubectl_dra.manifests.values import scalar
 from kubectl_dra.manifests.wrapping import Moves, Piece, Shifts, replaced_lines, runs
@@ -193,7 +193,6 @@ class _Writer:
         self._document = document
         self._text = document.source.text
         self._at = Places(document)
-        self._graph = NodeGraph(document.root)
         self._shifts = Shifts(self._at, changes)
         self._entries = Entries(self._at, self._shifts)
         self._moves = Moves(self._at, self._shifts)
@@ -216,7 +215,7 @@ class _Writer:
         """Whether nothing is at a path, or what a merge key brings."""
         if self._document.nodes(path) is None:
             return True
-        crossed = self._graph.crossing(path) if MERGE in self._text else None
+        crossed = self._document.finder.crossing(path) if MERGE in self._text else None
         return crossed is not None and crossed.merged and crossed.path == path
 
     def _inside(self, path: FieldPath, changes: Sequence[Set | Append | Delete]) -> list[Piece]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -13,25 +13,23 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import of_answer
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import GROUP
-from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cluster.applied_manifest import overlay
 from kubectl_dra.cluster.apply import Server
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Snapshot
-from kubectl_dra.data.clouds import autoscalers
-from kubectl_dra.errors import DraError, FileError, InputError
+from kubectl_dra.errors import DraError, InputError
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.analysis import as_created
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
-from kubectl_dra.manifests.changes import fields_at, items_at, value_at
-from kubectl_dra.manifests.documents import Document, NotAnObject, each_document, parse
+from kubectl_dra.manifests.changes import fields_at, items_at
+from kubectl_dra.manifests.documents import NotAnObject, parse
 from kubectl_dra.manifests.objects import ManifestObject, objects, title
 from kubectl_dra.manifests.pod_counts import pods_of_spec
 from kubectl_dra.manifests.source import Source
-from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of, pod_specs
+from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, pod_specs
 from kubectl_dra.migrate.device_plugins.asks import extended_amounts
 from kubectl_dra.migrate.model import ClusterHas, LandingComparison, LostNodes, MigrationReport
 
@@ -141,10 +139,8 @@ def _objects(source: Source, text: str) -> list[ManifestObject]:
         return []
     manifests: list[ManifestObject] = []
     for document in documents:
-        try:
+        with suppress(InputError):
             manifests += objects((document,))
-        except InputError:
-            continue
     return manifests
 
 
@@ -290,88 +286,3 @@ def changed_total(comparisons: Sequence[LandingComparison]) -> tuple[int, int, i
     fewer = sum(comparison.pods for comparison in comparisons if comparison.difference < 0)
     more = sum(comparison.pods for comparison in comparisons if comparison.difference > 0)
     return fewer, sum(comparison.pods for comparison in comparisons) - fewer - more, more
-
-
-# What a correct change does not keep: nodes that an autoscaler makes, shares of devices, preemption.
-
-_SHARED: Final = re.compile(r"^\s*(timeSlicing|mps)\s*:", re.MULTILINE)
-
-
-def by_labels(spec: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str]]:
-    """What to know of claims where the labels that a pod asks of its nodes say who makes these; once for each."""
-    messages: set[str] = set()
-    for path, key in _labels(spec):
-        for maker in autoscalers().makers:
-            if maker.labels and re.match(maker.labels, key) and maker.message not in messages:
-                messages.add(maker.message)
-                yield path, maker.message
-
-
-def _labels(spec: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str]]:
-    for key in fields_at(spec, "nodeSelector"):
-        yield ("nodeSelector", key), str(key)
-    at: FieldPath = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
-    for index, term in enumerate(items_at(spec, *at)):
-        for number, wanted in enumerate(items_at(term, "matchExpressions")):
-            if isinstance(wanted, Mapping):
-                yield (*at, index, "matchExpressions", number, "key"), str(wanted.get("key"))
-
-
-def autoscaler(raw: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> str:
-    """What to know of claims where an object says who makes nodes; empty where it says nothing of it."""
-    group, kind = key_of(raw)
-    known = next((maker.message for maker in autoscalers().makers if (maker.group, maker.kind) == (group, kind)), "")
-    if (group, kind) == ("karpenter.sh", "NodePool"):
-        made_by = value_at(raw, ("spec", "template", "spec", "nodeClassRef", "group"))
-        # The class says it, where it is one of those above.
-        return "" if any(made_by == key_of(other)[0] for other in others) else _of_pool(str(made_by or ""), known)
-    if kind == "Deployment" and any(
-        "cluster-autoscaler" in str(container.content.get("image"))
-        for spec in pod_specs(raw)
-        for container in containers(spec)
-    ):
-        return autoscalers().of_deployments.message
-    return known
-
-
-def _of_pool(group: str, otherwise: str) -> str:
-    return next((maker.message for maker in autoscalers().makers if maker.group == group), otherwise)
-
-
-def claims_devices(objects: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether some pod among the objects has claims."""
-    return any(spec.content.get("resourceClaims") for raw in objects for spec in pod_specs(raw))
-
-
-def shared_resources(objects: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """The resources that a device plugin's configuration lets several pods share, and the object that says so."""
-    out: dict[str, str] = {}
-    for raw in objects:
-        data = raw.get("data")
-        if raw.get("kind") != "ConfigMap" or not isinstance(data, Mapping):
-            continue
-        for text in data.values():
-            if isinstance(text, str) and _SHARED.search(text):
-                for name in _replicated(text):
-                    out.setdefault(name, title(raw))
-    return out
-
-
-def _replicated(text: str) -> Iterable[str]:
-    try:
-        documents = [
-            document.object for document in each_document(Source("<text>", text)) if isinstance(document, Document)
-        ]
-    except (FileError, RecursionError):
-        return
-    for document in documents:
-        for strategy in ("timeSlicing", "mps"):
-            for resource in items_at(document, "sharing", strategy, "resources"):
-                if (
-                    isinstance(resource, Mapping)
-                    and isinstance(resource.get("name"), str)
-                    and not resource.get("rename")
-                ):
-                    replicas = resource.get("replicas")
-                    if isinstance(replicas, int) and replicas > 1:
-                        yield resource["name"]

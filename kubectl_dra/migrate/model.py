@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
@@ -165,7 +165,7 @@ class PlanSurroundings(Struct, frozen=True):
     what all of them ask for now.
     """
 
-    objects: Sequence[Mapping[str, Any]] = ()
+    objects: Iterable[Mapping[str, Any]] = ()
     taken: AbstractSet[tuple[str, str, str]] = field(default_factory=frozenset)
     patch: bool = False
     shared: Mapping[str, str] = field(default_factory=dict)

@@ -15,13 +15,12 @@ from kubectl_dra.data.drivers import vendor_files
 from kubectl_dra.errors import FileError, InputError
 from kubectl_dra.lint.locate import enclosing_lines
 from kubectl_dra.manifests.changes import items_at
-from kubectl_dra.manifests.documents import Document, NotAnObject, TemplateError, parse
+from kubectl_dra.manifests.documents import Covered, Document, NotAnObject, TemplateError, Unfilled, covered, parse
 from kubectl_dra.manifests.edits import Edit
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
 from kubectl_dra.manifests.kustomization import DEFAULTS, NAMES
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, is_object, objects
 from kubectl_dra.manifests.source import Source, decode, scalar_spans
-from kubectl_dra.manifests.unfilled import Covered, Unfilled, covered
 from kubectl_dra.manifests.workloads import GroupKind, key_of
 from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.codes import MIGRATE

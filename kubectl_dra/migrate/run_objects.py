@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, overload
+from typing import Any, Final
 
-from kubectl_dra.manifests.changes import EditRefused
-from kubectl_dra.manifests.objects import ObjectKey, object_key, title
-from kubectl_dra.migrate.demand import demand_of
-from kubectl_dra.migrate.landing import shared_resources
+from kubectl_dra.api.releases import GROUP
+from kubectl_dra.errors import FileError
+from kubectl_dra.manifests.changes import EditRefused, fields_at, items_at, value_at
+from kubectl_dra.manifests.objects import ObjectKey, object_key, readable, title
+from kubectl_dra.manifests.source import Source
+from kubectl_dra.manifests.workloads import CLAIM_SPECS, containers
+from kubectl_dra.migrate.device_plugins.asks import is_zero
+from kubectl_dra.migrate.device_plugins.claim_wiring import requested_classes
+from kubectl_dra.migrate.device_plugins.pods import claimless, pods_of
 from kubectl_dra.migrate.model import NamespaceDemand, PlanSurroundings
-from kubectl_dra.migrate.new_objects import template_key
+from kubectl_dra.migrate.new_objects import namespace_of, template_key
+from kubectl_dra.migrate.other_texts import requested
 from kubectl_dra.migrate.reading import File
-from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
+from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
 
 
-class _Objects(Sequence[Mapping[str, Any]]):
+class _Objects(Iterable[Mapping[str, Any]]):
     """The current objects of all files; listed only on demand."""
 
     def __init__(self, files: Sequence[File]) -> None:
@@ -26,23 +33,10 @@ class _Objects(Sequence[Mapping[str, Any]]):
     def forget(self) -> None:
         self._listed = None
 
-    def _all(self) -> list[Mapping[str, Any]]:
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
         if self._listed is None:
             self._listed = [manifest.object for file in self._files for manifest in file.objects]
-        return self._listed
-
-    @overload
-    def __getitem__(self, index: int) -> Mapping[str, Any]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Any]]: ...
-    def __getitem__(self, index: int | slice) -> Mapping[str, Any] | Sequence[Mapping[str, Any]]:
-        return self._all()[index]
-
-    def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
+        return iter(self._listed)
 
 
 class RunObjects:
@@ -123,3 +117,78 @@ class RunObjects:
 def _is_pod(key: ObjectKey) -> bool:
     """Whether it is a Pod: those of a file are siblings, while the pods of workloads are set apart from one another."""
     return key[0] == "Pod"
+
+
+# Shares of devices, which claims do not keep.
+
+_SHARED: Final = re.compile(r"^\s*(timeSlicing|mps)\s*:", re.MULTILINE)
+
+
+def shared_resources(objects: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The resources that a device plugin's configuration lets several pods share, and the object that says so."""
+    out: dict[str, str] = {}
+    for raw in objects:
+        data = raw.get("data")
+        if raw.get("kind") != "ConfigMap" or not isinstance(data, Mapping):
+            continue
+        for text in data.values():
+            if isinstance(text, str) and _SHARED.search(text):
+                for name in _replicated(text):
+                    out.setdefault(name, title(raw))
+    return out
+
+
+def _replicated(text: str) -> Iterator[str]:
+    try:
+        documents = [document.object for document in readable(Source("<text>", text))]
+    except (FileError, RecursionError):
+        return
+    for document in documents:
+        for strategy in ("timeSlicing", "mps"):
+            for resource in items_at(document, "sharing", strategy, "resources"):
+                name = value_at(resource, ("name",))
+                if isinstance(name, str) and not resource.get("rename"):
+                    replicas = resource.get("replicas")
+                    if isinstance(replicas, int) and replicas > 1:
+                        yield name
+
+
+# Demand for devices in a namespace: the remaining requests of device plugins, and the classes of claims.
+
+
+def demand_of(
+    objects: Iterable[Mapping[str, Any]], catalogue: VendorCatalogue, offered: Iterable[Mapping[str, Any]] = ()
+) -> NamespaceDemand:
+    """What objects ask for; ``offered`` are those that only --unsafe adds."""
+    asking: dict[str, dict[str, str]] = {}
+    claims: list[Mapping[str, Any]] = []
+    for raw in objects:
+        if raw.get("kind") in CLAIM_SPECS and str(raw.get("apiVersion")).startswith(f"{GROUP}/"):
+            claims.append(raw)
+            continue
+        for name in _asked(raw, catalogue):
+            asking.setdefault(namespace_of(raw), {}).setdefault(name, title(raw))
+    return NamespaceDemand(asking, _classes(claims), _classes(raw for raw in offered if raw.get("kind") in CLAIM_SPECS))
+
+
+def _classes(claims: Iterable[Mapping[str, Any]]) -> Mapping[str, frozenset[str]]:
+    """The DeviceClasses that claims and claim templates ask for, by namespace."""
+    out: dict[str, set[str]] = {}
+    for raw in claims:
+        requests = value_at(raw, (*CLAIM_SPECS[str(raw["kind"])], "devices", "requests"))
+        out.setdefault(namespace_of(raw), set()).update(requested_classes(requests))
+    return {namespace: frozenset(classes) for namespace, classes in out.items()}
+
+
+def _asked(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[str]:
+    """The resources that the pods of an object ask device plugins for."""
+    barred = claimless(raw)
+    if barred is not None and not barred.partly:
+        yield from requested(raw.get("spec"), catalogue)
+        return
+    for spec in pods_of(raw, catalogue).specs:
+        for container in containers(spec):
+            for field in ("limits", "requests"):
+                for name, amount in fields_at(container.content, "resources", field).items():
+                    if is_extended(name) and not is_zero(amount):
+                        yield name

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 from kubectl_dra.command import CommandLine
-from kubectl_dra.migrate.rollout.page import CLASSES, POLICY, QUOTAS, README, Rollout
+from kubectl_dra.migrate.rollout.plan import CLASSES, POLICY, QUOTAS, README, Rollout
 from kubectl_dra.migrate.rollout.survey import Clash, Standing, Survey, Use, pods_of
 from kubectl_dra.report.blocks import ShellCommand
 from kubectl_dra.report.blocks_text import write_command

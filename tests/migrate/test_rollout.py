@@ -13,8 +13,7 @@ import yaml
 
 from kubectl_dra.api.releases import Release
 from kubectl_dra.command import CURRENT, ClusterFlags
-from kubectl_dra.migrate.rollout.page import CLASSES, POLICY, QUOTAS, README, _overrides
-from kubectl_dra.migrate.rollout.plan import files, rollout
+from kubectl_dra.migrate.rollout.plan import CLASSES, POLICY, QUOTAS, README, _overrides, files, rollout
 from kubectl_dra.migrate.rollout.survey import LABEL, survey
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra

@@ -18,9 +18,8 @@ from kubectl_dra.manifests.charts import (
     rendering_name,
     values_files,
 )
-from kubectl_dra.manifests.documents import Document
-from kubectl_dra.manifests.documents import each_document as documents
 from kubectl_dra.manifests.inputs import Input, read
+from kubectl_dra.manifests.objects import readable
 from kubectl_dra.manifests.source import decode
 from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.charts.run import MigratedRendering, chart_changes, with_origins
@@ -109,11 +108,7 @@ def _not_read(chart: str, named: Sequence[str], job: MigrationJob) -> Iterator[s
 
 
 def _document(path: Path) -> Iterator[Mapping[str, Any]]:
-    yield from (
-        document.object
-        for document in documents(decode(path.read_bytes(), str(path)))
-        if isinstance(document, Document)
-    )
+    yield from (document.object for document in readable(decode(path.read_bytes(), str(path))))
 
 
 def _with_other_values(

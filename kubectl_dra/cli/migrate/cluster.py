@@ -22,7 +22,7 @@ from kubectl_dra.migrate.model import MigrationSettings
 
 if TYPE_CHECKING:
     from kubectl_dra.migrate.model import LandingComparison, MigrationReport
-    from kubectl_dra.migrate.rollout.page import Rollout
+    from kubectl_dra.migrate.rollout.plan import Rollout
     from kubectl_dra.migrate.rollout.survey import Survey
 
 _SEEN = tuple(kind for kind in KINDS if kind != "Event")

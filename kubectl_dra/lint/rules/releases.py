@@ -28,7 +28,7 @@ from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.locate import path_text
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Set, fields_at
-from kubectl_dra.manifests.groups import right_group
+from kubectl_dra.manifests.objects import right_group
 
 _OLD_KINDS: Final[Mapping[str, str]] = {
     "ResourceClass": 'DeviceClass, with a selector device.driver == "DRIVER"',

@@ -12,7 +12,7 @@ from kubectl_dra.lint.analysis.claim_requests import migrate
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.rule import ANY_KIND, Rule
-from kubectl_dra.manifests.groups import BUILT_IN
+from kubectl_dra.manifests.objects import BUILT_IN
 from kubectl_dra.manifests.workloads import SINGLE_CONTAINERS, SPECS, TEMPLATES, key_of, pod_specs
 from kubectl_dra.text import with_article
 

@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.limits import MAX_LABEL, MAX_RESULTS
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.manifests.changes import fields_at, items_at, value_at
-from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers
+from kubectl_dra.manifests.workloads import CLAIM_REFERENCES, CLAIM_SPECS, WorkloadPodSpec, containers
 from kubectl_dra.migrate.device_plugins.asks import Ask, parts_of
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, class_of
-from kubectl_dra.migrate.model import PlanRefusal
+from kubectl_dra.migrate.model import Moved, PlanRefusal
 from kubectl_dra.migrate.new_objects import as_label, free, short, shortened
 from kubectl_dra.migrate.vendors.model import Resource
 
 # The classes of a pod's existing claims, as far as this run has read them.
 
-_TEMPLATE: Final = "ResourceClaimTemplate"
 
-
-def claimed_classes(spec: Mapping[str, Any], namespace: str, objects: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+def claimed_classes(spec: Mapping[str, Any], namespace: str, objects: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     """The DeviceClasses of a pod's claims and claim templates that are among the objects."""
     wanted = set()
     for claim in items_at(spec, "resourceClaims"):
         if isinstance(claim, Mapping):
             source = fields_at(claim, "source")
-            for field, kind in (("resourceClaimName", "ResourceClaim"), ("resourceClaimTemplateName", _TEMPLATE)):
+            for field, kind in CLAIM_REFERENCES.items():
                 wanted.add((kind, str(claim.get(field) or source.get(field))))
     classes: set[str] = set()
     for raw in objects if wanted else ():
         name = (str(raw.get("kind")), str(value_at(raw, ("metadata", "name"))))
         own = str(value_at(raw, ("metadata", "namespace")) or "")
         if name in wanted and own == namespace and str(raw.get("apiVersion")).startswith(f"{GROUP}/"):
-            path = ("spec", "spec", "devices") if name[0] == _TEMPLATE else ("spec", "devices")
-            classes.update(requested_classes(value_at(raw, (*path, "requests"))))
+            classes.update(requested_classes(value_at(raw, (*CLAIM_SPECS[name[0]], "devices", "requests"))))
     return frozenset(classes)
 
 
@@ -313,3 +311,40 @@ def _packed(drafts: Sequence[_Draft], indices: Sequence[int]) -> list[list[int]]
         groups[-1].append(index)
         room -= need
     return groups
+
+
+# Notes on requests that become claims: for which devices, and why a claim narrows them down.
+
+
+_OF_DEVICE: Final = re.compile(r'device\.attributes\["[^"]+"\]\.(\w+ == "[^"]*")')
+
+
+def of_claims(asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], reasons: Sequence[str]) -> str:
+    """One sentence: which requests become claims, the selectors of their own, and the ``reasons`` of labels."""
+    parts = []
+    for name in dict.fromkeys(ask.resource.name for ask in asks if not ask.resource.part_of):
+        who = ", ".join(dict.fromkeys(ask.container.name for ask in asks if ask.resource.name == name))
+        parts.append(f"{name} of {who} becomes a claim")
+    return "; ".join((*parts, *_narrowed(asks, placements), *reasons))
+
+
+def _narrowed(asks: Sequence[Ask], placements: Mapping[str, PlacementPlan]) -> Iterator[str]:
+    """Why a request has selectors that no label of the pod asked for."""
+    for name, resource in {ask.resource.name: ask.resource for ask in asks}.items():
+        if resource.selectors:
+            selected = " and ".join(map(_condition, resource.selectors))
+            device_class = class_of(resource, placements)
+            yield f"class {device_class} has other devices than {name}, too, so the claim selects {selected}"
+
+
+def _condition(selector: str) -> str:
+    """A selector in a sentence: without the driver's domain where it compares one attribute."""
+    one_line = " ".join(selector.split())
+    compared = _OF_DEVICE.fullmatch(one_line)
+    return compared[1] if compared else one_line
+
+
+def moved(asks: Sequence[Ask], placements: Mapping[str, PlacementPlan]) -> tuple[Moved, ...]:
+    """The resources that become claims, with the classes and drivers of these."""
+    resources = {ask.resource.name: ask.resource for ask in asks if not ask.resource.part_of}
+    return tuple(Moved(name, class_of(resource, placements), resource.driver) for name, resource in resources.items())

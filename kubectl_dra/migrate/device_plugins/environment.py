@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.schema import FieldPath
+from kubectl_dra.data.clouds import autoscalers
 from kubectl_dra.manifests.changes import Change, Delete, Set, fields_at, items_at, value_at
-from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of, known_kind, mode_of
+from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of, known_kind, mode_of, pod_specs
 from kubectl_dra.migrate.device_plugins.asks import Ask, within
+from kubectl_dra.migrate.device_plugins.labels import node_selector, required_terms
 from kubectl_dra.migrate.model import Note, PlanRefusal
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 from kubectl_dra.migrate.vendors.model import Flag, Resource
@@ -233,3 +236,42 @@ def of_driver(resources: Mapping[str, Resource]) -> list[str]:
         for name, resource in resources.items()
         if resource.unsafe and resource.outcome != "note"
     ]
+
+
+# What a correct change does not keep: nodes that an autoscaler makes.
+
+
+def by_labels(spec: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str]]:
+    """What to know of claims where the labels that a pod asks of its nodes say who makes these; once for each."""
+    stated = [(label.path, label.key) for label in node_selector(spec)]
+    stated += [((*label.path, "key"), label.key) for term in required_terms(spec) for label in term.stated]
+    messages: set[str] = set()
+    for path, key in stated:
+        for maker in autoscalers().makers:
+            if maker.labels and re.match(maker.labels, key) and maker.message not in messages:
+                messages.add(maker.message)
+                yield path, maker.message
+
+
+def autoscaler(raw: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> str:
+    """What to know of claims where an object says who makes nodes; empty where it says nothing of it."""
+    group, kind = key_of(raw)
+    known = next((maker.message for maker in autoscalers().makers if (maker.group, maker.kind) == (group, kind)), "")
+    if (group, kind) == ("karpenter.sh", "NodePool"):
+        made_by = value_at(raw, ("spec", "template", "spec", "nodeClassRef", "group"))
+        if any(made_by == key_of(other)[0] for other in others):
+            # The class says it.
+            return ""
+        return next((maker.message for maker in autoscalers().makers if maker.group == str(made_by or "")), known)
+    if kind == "Deployment" and any(
+        "cluster-autoscaler" in str(container.content.get("image"))
+        for spec in pod_specs(raw)
+        for container in containers(spec)
+    ):
+        return autoscalers().of_deployments.message
+    return known
+
+
+def claims_devices(objects: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether some pod among the objects has claims."""
+    return any(spec.content.get("resourceClaims") for raw in objects for spec in pod_specs(raw))

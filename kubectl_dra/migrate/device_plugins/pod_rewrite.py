@@ -21,7 +21,9 @@ from kubectl_dra.migrate.device_plugins.claim_wiring import (
     claimed_already,
     claimed_classes,
     held_back,
+    moved,
     no_list,
+    of_claims,
     only_one,
     wired,
     without_lone_parts,
@@ -29,8 +31,6 @@ from kubectl_dra.migrate.device_plugins.claim_wiring import (
 from kubectl_dra.migrate.device_plugins.environment import environment, of_driver
 from kubectl_dra.migrate.device_plugins.placement import PlacementPlan, agreed, missing, placement
 from kubectl_dra.migrate.device_plugins.pods import base_claims, claimless, is_patch, plan_patch, pods_of, tidied
-from kubectl_dra.migrate.device_plugins.reasons import moved, of_claims
-from kubectl_dra.migrate.landing import by_labels
 from kubectl_dra.migrate.model import (
     MigrationSettings,
     Moved,
@@ -196,7 +196,7 @@ def _pod(
         message = "its priority moves it ahead in the queue, but no pod is evicted to free a device for a claim"
         said.notes.append(Note("MIG142", (*spec.path, "priorityClassName"), message))
     messages = {note.message for note in said.notes}
-    notes = [(path, message) for path, message in by_labels(spec.content) if message not in messages]
+    notes = [(path, message) for path, message in frameworks.by_labels(spec.content) if message not in messages]
     said.notes.extend(Note("MIG141", (*spec.path, *path), message) for path, message in notes)
     for ask in moving:
         if ask.resource.name in surroundings.shared:

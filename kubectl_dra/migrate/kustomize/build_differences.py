@@ -16,16 +16,13 @@ from kubectl_dra.manifests.kustomization import Kustomization, closure
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, objects
 from kubectl_dra.manifests.source import Source, decode
 from kubectl_dra.manifests.style import Style
-from kubectl_dra.manifests.workloads import key_of, pod_specs
+from kubectl_dra.manifests.workloads import CLAIM_REFERENCES, key_of, pod_specs
 from kubectl_dra.migrate.inline_patches import FIELDS, GONE, InlinePatch, dropped, inline_patches
 from kubectl_dra.migrate.new_objects import documents_of
 from kubectl_dra.migrate.reading import Ignored, asked_in, pointed
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
 
 # Compares two builds, with the content of claims in place of their names.
-
-CLAIM_FIELDS = {"resourceClaimTemplateName": "ResourceClaimTemplate", "resourceClaimName": "ResourceClaim"}
-"""The fields of a pod's claim that refer to an object, and its kind."""
 
 
 class BuildDifference(NamedTuple):
@@ -62,7 +59,7 @@ def differences(
         left, right = wanted_by_key.get(key), found_by_key.get(key)
         if (
             key not in old
-            and key[0] in CLAIM_FIELDS.values()
+            and key[0] in CLAIM_REFERENCES.values()
             and str((left or right or {}).get("apiVersion")).startswith(GROUP)
         ):
             # A new claim counts where a pod refers to it.
@@ -94,7 +91,7 @@ def _of_claims(
             if name not in theirs:
                 continue
             index, mine = theirs[name]
-            for field, kind in CLAIM_FIELDS.items():
+            for field, kind in CLAIM_REFERENCES.items():
                 if field in reference and field in mine:
                     wanted, meant = (kind, key[1], str(reference[field])), (kind, key[1], str(mine[field]))
                     should, does = wanted_by_key.get(wanted, {}).get("spec"), found_by_key.get(meant, {}).get("spec")
@@ -119,7 +116,7 @@ def _without_references(raw: Mapping[str, Any]) -> Any:
 def _copy(value: Any, path: FieldPath, paths: set[FieldPath]) -> Any:
     if isinstance(value, Mapping):
         return {
-            key: "" if key in CLAIM_FIELDS and path[:-1] in paths else _copy(below, (*path, key), paths)
+            key: "" if key in CLAIM_REFERENCES and path[:-1] in paths else _copy(below, (*path, key), paths)
             for key, below in value.items()
         }
     if isinstance(value, list):
@@ -172,7 +169,7 @@ def claims_in(source: Source) -> Iterator[Mapping[str, Any]]:
     """The identities of claims and templates in a file."""
     for manifest in objects_in(source):
         metadata = manifest.object.get("metadata")
-        if manifest.kind in CLAIM_FIELDS.values() and isinstance(metadata, Mapping):
+        if manifest.kind in CLAIM_REFERENCES.values() and isinstance(metadata, Mapping):
             kept = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
             yield {"apiVersion": manifest.api_version, "kind": manifest.kind, "metadata": kept}
 
@@ -221,8 +218,9 @@ def rewritten(
             yield Repaired(path, text, does)
     document = document_of(part, texts)
     patches = [(patch, text_of(patch, Source("<patch>", patch.text))) for patch in inline_patches(document.object)]
-    changes: list[Change] = [Set(patch.path, text) for patch, text in patches if text and text != patch.text]
-    changes += dropped(document.object, [patch.entry for patch, text in patches if not text])
+    others = [(patch, text) for patch, text in patches if text != patch.text]
+    changes: list[Change] = [Set(patch.path, text) for patch, text in others if text]
+    changes += dropped(document.object, [patch.entry for patch, text in others if not text])
     text = with_changes((document,), {document.index: changes})
     if text != document.source.text:
         yield Repaired(part.path, text, does)
@@ -263,7 +261,7 @@ def followed_names(
     for difference in differences:
         if difference.claim is None or difference.found is not None or difference.wanted is None:
             continue
-        field = next(field for field, kind in CLAIM_FIELDS.items() if kind == difference.claim[0])
+        field = next(field for field, kind in CLAIM_REFERENCES.items() if kind == difference.claim[0])
         path = "/".join(str(part) for part in difference.path if isinstance(part, str))
         kind = difference.object[0]
         kinds.setdefault(difference.claim[0], {}).setdefault(field, set()).add((f"{path}/{field}", kind, groups[kind]))
@@ -331,13 +329,13 @@ def without_unused(
         for raw in built
         for spec in pod_specs(raw)
         for _, reference in _claims(spec.content).values()
-        for field in CLAIM_FIELDS
+        for field in CLAIM_REFERENCES
     }
     should = {object_key(raw) for raw in wanted}
     deletions: list[Mapping[str, Any]] = []
     for claim in built:
         kind, _, name = key = object_key(claim)
-        if kind not in CLAIM_FIELDS.values() or key in should or name in used:
+        if kind not in CLAIM_REFERENCES.values() or key in should or name in used:
             continue
         name = without_affixes(overlay, name)
         patch = {"apiVersion": claim["apiVersion"], "kind": kind, "metadata": {"name": name}, "$patch": "delete"}

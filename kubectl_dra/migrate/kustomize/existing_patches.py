@@ -33,9 +33,12 @@ from kubectl_dra.migrate.inline_patches import (
     InlinePatch,
     Without,
     dropped,
+    on_less,
+    operations_of,
     operations_without,
+    saying,
+    without,
 )
-from kubectl_dra.migrate.json_patches import on_less, operations_of, saying, without
 from kubectl_dra.migrate.kustomize.build_differences import (
     BuildDifference,
     Repaired,

@@ -14,10 +14,9 @@ from kubectl_dra.manifests.kustomization import Kustomization, closure, with_com
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, objects
 from kubectl_dra.manifests.source import Source
 from kubectl_dra.manifests.style import Style
-from kubectl_dra.manifests.workloads import containers, pod_specs
+from kubectl_dra.manifests.workloads import CLAIM_REFERENCES, containers, pod_specs
 from kubectl_dra.migrate.inline_patches import InlinePatch, inline_patches
 from kubectl_dra.migrate.kustomize.build_differences import (
-    CLAIM_FIELDS,
     BuildDifference,
     Repaired,
     Texts,
@@ -154,7 +153,7 @@ def _there(path: str, texts: Texts, files: Collection[str], what: str) -> Source
         return None
     source = texts.get(path) or read(path)
     kinds = {manifest.kind for manifest in objects_in(source)} if source is not None else set()
-    if not kinds or not kinds <= set(CLAIM_FIELDS.values()) or not (path in texts or path in files):
+    if not kinds or not kinds <= set(CLAIM_REFERENCES.values()) or not (path in texts or path in files):
         raise EditRefused(f"{Path(path).name}, which it would get, is there already and is no {what}")
     return source
 
@@ -189,7 +188,7 @@ def _named(
     own = str(metadata.get("name") or "patched")
     names: dict[str, str] = {}
     for claim in added:
-        for field, kind in CLAIM_FIELDS.items():
+        for field, kind in CLAIM_REFERENCES.items():
             name = str(claim.get(field, ""))
             raw = new.get((kind, space, name))
             if raw is None:
@@ -241,7 +240,7 @@ def _referring(
 
 
 def _renamed(claim: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    return {key: names.get(str(value), value) if key in CLAIM_FIELDS else value for key, value in claim.items()}
+    return {key: names.get(str(value), value) if key in CLAIM_REFERENCES else value for key, value in claim.items()}
 
 
 # Counts of devices that patches asked for, as patches of the claims that the pods have now.
@@ -348,7 +347,7 @@ def _in_file(path: str, wanted: Sequence[Mapping[str, Any]], part: Kustomization
     Raises:
         EditRefused: it is there for something else, or says something else for another overlay.
     """
-    source = _there(path, texts, part.patches, "patch of claims")
+    source = texts.get(path) or _there(path, texts, part.patches, "patch of claims")
     if source is None:
         written = _Written(COUNTS_HEADING + documents_of(wanted, Style()), dict(enumerate(wanted)))
     else:

@@ -10,11 +10,10 @@ from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.manifests.changes import EditRefused, items_at, value_at
 from kubectl_dra.manifests.kustomization import Kustomization, kustomization_in
 from kubectl_dra.manifests.objects import ObjectKey, object_key
-from kubectl_dra.manifests.workloads import pod_specs
-from kubectl_dra.migrate.json_patches import patch_text, pointer_of
+from kubectl_dra.manifests.workloads import CLAIM_REFERENCES, pod_specs
+from kubectl_dra.migrate.inline_patches import patch_text, pointer_of
 from kubectl_dra.migrate.kustomize import outcome
 from kubectl_dra.migrate.kustomize.build_differences import (
-    CLAIM_FIELDS,
     BuildDifference,
     Repaired,
     Texts,
@@ -115,7 +114,7 @@ class _PodPatch(NamedTuple):
         reference: Mapping[str, Any] = next(
             (other for other in value_at(self.should[self.key], path[:-1]) if other.get("name") == mine.get("name")), {}
         )
-        for field, kind in CLAIM_FIELDS.items():
+        for field, kind in CLAIM_REFERENCES.items():
             if field in reference and (kind, self.key[1], reference[field]) not in self.is_now:
                 yield {"op": "replace", "path": pointer_of((*path, field)), "value": self._local(reference, ())[field]}
 
@@ -124,11 +123,11 @@ class _PodPatch(NamedTuple):
         same = next((other for other in there if other.get("name") == claim.get("name")), None)
         if same is not None and same.keys() == claim.keys():
             return {
-                field: without_affixes(self.overlay, text) if field in CLAIM_FIELDS else text
+                field: without_affixes(self.overlay, text) if field in CLAIM_REFERENCES else text
                 for field, text in same.items()
             }
         out = dict(claim)
-        for field, kind in CLAIM_FIELDS.items():
+        for field, kind in CLAIM_REFERENCES.items():
             raw = self.should.get((kind, self.key[1], str(claim.get(field))))
             if raw is None:
                 continue

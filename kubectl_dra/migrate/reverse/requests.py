@@ -9,18 +9,26 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
-from kubectl_dra.api.conversion import reshaped
+from kubectl_dra.api.conversion import reshaped, to_v1
 from kubectl_dra.api.releases import GROUP
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.manifests.changes import Change, Delete, Set, changed, fields_at, items_at, value_at
 from kubectl_dra.manifests.objects import ObjectKey, object_key
-from kubectl_dra.manifests.workloads import PodContainer, WorkloadPodSpec, containers
+from kubectl_dra.manifests.workloads import (
+    CLAIM_REFERENCES,
+    CLAIM_SPECS,
+    PodContainer,
+    WorkloadPodSpec,
+    containers,
+    key_of,
+)
 from kubectl_dra.migrate import quotas
-from kubectl_dra.migrate.codes import NO_RESOURCE, NO_TEMPLATE, NOT_OURS, QUOTA, STILL_COUNTED
+from kubectl_dra.migrate.codes import NO_RESOURCE, NO_TEMPLATE, NOT_OURS, QUOTA, RESTORED, STILL_COUNTED
 from kubectl_dra.migrate.device_plugins.labels import node_selector
 from kubectl_dra.migrate.device_plugins.placement import placement
 from kubectl_dra.migrate.model import (
     MigrationSettings,
+    Moved,
     NamespaceDemand,
     Note,
     ObjectPlan,
@@ -29,6 +37,7 @@ from kubectl_dra.migrate.model import (
     Share,
     Step,
 )
+from kubectl_dra.migrate.other_kinds import GPUS, HOST_DEVICES, MachineDevice, plan_devices
 from kubectl_dra.migrate.reverse.labels import Named, Unnamed, candidates, chosen, conditions
 from kubectl_dra.migrate.vendors.model import Resource
 from kubectl_dra.text import whole_number
@@ -56,27 +65,19 @@ class Stop(Exception):
         self.refusal = PlanRefusal(code, path, message, way_out)
 
 
-CLAIM_FIELDS: Final[Mapping[str, tuple[str, Share]]] = {
-    "resourceClaimTemplateName": ("ResourceClaimTemplate", "template"),
-    "resourceClaimName": ("ResourceClaim", "claim"),
-}
-"""By which fields a pod names its claims, with the kind and the way of sharing."""
-
-
 def made_claim(
     raw: Mapping[str, Any], path: FieldPath, pod_claim: Any, by_key: Mapping[ObjectKey, Mapping[str, Any]]
 ) -> MadeClaim | None:
     """The claim of one entry of ``resourceClaims``; None if it names none. Raises Stop: migrate has not made it."""
-    for field, (kind, share) in CLAIM_FIELDS.items():
+    for field, kind in CLAIM_REFERENCES.items():
         if not isinstance(pod_claim, Mapping) or not isinstance(pod_claim.get(field), str):
             continue
         key = (kind, object_key(raw)[1], pod_claim[field])
         existing = by_key.get(key)
         if existing is None or not str(existing.get("apiVersion")).startswith(f"{GROUP}/v1"):
             raise Stop(NO_TEMPLATE, path, f"{kind} {pod_claim[field]} is not among the files that were read", _READ)
-        below: FieldPath = ("spec", "spec", "devices") if kind == "ResourceClaimTemplate" else ("spec", "devices")
         try:
-            devices = value_at(reshaped(existing), below)
+            devices = value_at(reshaped(existing), (*CLAIM_SPECS[kind], "devices"))
         except (AttributeError, KeyError, TypeError, ValueError):
             devices = None
         requests = {
@@ -87,6 +88,7 @@ def made_claim(
         if not requests or set(devices) != {"requests"} or len(requests) != len(devices["requests"]):
             message = f"{kind} {pod_claim[field]} has constraints, alternatives or settings, and migrate writes none"
             raise Stop(NOT_OURS, path, message)
+        share: Share = "template" if kind == "ResourceClaimTemplate" else "claim"
         return MadeClaim(int(path[-1]), str(pod_claim.get("name")), key, share, requests)
     return None
 
@@ -224,6 +226,14 @@ def _written(amount: int, resources: Any) -> int | str:
     return str(amount) if texts and not any(isinstance(value, int) for value in others) else amount
 
 
+def carried_out(
+    plan: ObjectPlan, before: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], dict[ObjectKey, Mapping[str, Any]]]:
+    """The object after the steps of its plan, and the new objects in v1, by key."""
+    after: Mapping[str, Any] = changed(before, [change for step in plan.steps for change in step.changes])
+    return after, {object_key(new.raw): to_v1(new.raw) for new in plan.objects}
+
+
 # The reverse migration of a quota: removes the keys that migrate added.
 
 
@@ -246,8 +256,7 @@ def plan_quota(
     before = changed(raw, changes)
     forward = replace(settings, reverse=False, strategy="claims")
     then = NamespaceDemand({}, {"": frozenset(classes.values())})
-    again = quotas.plan(before, PlanSurroundings(demand=lambda: then), forward)
-    after = changed(before, [change for step in again.steps for change in step.changes])
+    after, _ = carried_out(quotas.plan(before, PlanSurroundings(demand=lambda: then), forward), before)
     if after != raw:
         names = ", ".join(str(key) for key in keys)
         way_out = "Take the keys out by hand when no pod of the namespace has claims any more."
@@ -255,3 +264,106 @@ def plan_quota(
         return ObjectPlan(notes=notes, refusals=(PlanRefusal(NOT_OURS, (*path, keys[0]), message, way_out),))
     reason = f"the quota counts {', '.join(map(str, keys))} no more"
     return ObjectPlan((Step(QUOTA, (*path, keys[0]), reason, changes),), notes=notes)
+
+
+# The devices of KubeVirt's virtual machines: from the claims that migrate made back to names of its device plugins.
+
+
+_MACHINES: Final[Mapping[tuple[str, str], FieldPath]] = {
+    ("kubevirt.io", "VirtualMachine"): ("spec", "template", "spec"),
+    ("kubevirt.io", "VirtualMachineInstance"): ("spec",),
+    ("kubevirt.io", "VirtualMachineInstanceReplicaSet"): ("spec", "template", "spec"),
+    ("pool.kubevirt.io", "VirtualMachinePool"): ("spec", "virtualMachineTemplate", "spec", "template", "spec"),
+}
+"""Where each kind has the spec of a VirtualMachineInstance."""
+
+
+def machine_path(raw: Mapping[str, Any]) -> FieldPath | None:
+    """Where an object has the spec of a virtual machine; None if it has none."""
+    return _MACHINES.get(key_of(raw))
+
+
+def plan_machine(
+    raw: Mapping[str, Any], root: FieldPath, by_key: Mapping[ObjectKey, Mapping[str, Any]], settings: MigrationSettings
+) -> tuple[ObjectPlan, tuple[ObjectKey, ...]]:
+    """The plan of an object with a virtual machine at ``root``, and the templates that it then no longer needs.
+
+    Raises:
+        Stop: it is not known what its devices were called, or migrate has not made its claims.
+    """
+    changes: list[Change] = []
+    moved: list[MachineDevice] = []
+    freed: dict[ObjectKey, Mapping[str, Any]] = {}
+    others: list[PlanRefusal] = []
+    entries = items_at(value_at(raw, root), "resourceClaims")
+    for device, claim, exactly in _devices(raw, root, by_key, others):
+        path = (*root, "resourceClaims", claim.place)
+        names = [named.resource for named in resources_of(claim, "", exactly, path, settings)]
+        machines = [resource for resource in names if resource.kind == "passthrough"]
+        if len(machines) != 1:
+            known = " or ".join(resource.name for resource in machines) or "no device of a virtual machine"
+            raise Stop(NO_RESOURCE, path, f"the claim can have been made from {known}")
+        changes += [Delete((*device, "claimName")), Delete((*device, "requestName"))]
+        changes += [Set((*device, "deviceName"), machines[0].name), Delete(path)]
+        moved.append(MachineDevice(device, machines[0]))
+        freed[claim.key] = to_v1(by_key[claim.key])
+    if not moved:
+        return ObjectPlan(refusals=tuple(others)), ()
+    gpus: FieldPath = (*root, "domain", "devices", GPUS)
+    going = {device.path for device in moved}
+    staying = [(*gpus, index) for index, _ in enumerate(items_at(raw, *gpus)) if (*gpus, index) not in going]
+    if staying and any(device.field == GPUS for device in moved):
+        message = "another GPU of the machine keeps its claim, and KubeVirt refuses a mixture"
+        raise Stop(NOT_OURS, staying[0], message)
+    if len(moved) == len(entries):
+        gone = (*root, "resourceClaims")
+        changes = [*(change for change in changes if change.path[: len(gone)] != gone), Delete(gone)]
+    if problem := _machine_difference(raw, changed(raw, changes), moved, freed, by_key, settings):
+        raise Stop(NOT_OURS, (*root, "resourceClaims"), problem)
+    names_again = ", ".join(dict.fromkeys(device.resource.name for device in moved))
+    reason = f"the claim becomes {names_again} again, which KubeVirt takes from permittedHostDevices"
+    resources = {device.resource.name: device.resource for device in moved}
+    restored = tuple(Moved(name, resource.device_class, resource.driver) for name, resource in resources.items())
+    step = Step(RESTORED, (*root, "resourceClaims"), reason, tuple(changes), moved=restored)
+    return ObjectPlan((step,), refusals=tuple(others)), tuple(freed)
+
+
+def _devices(
+    raw: Mapping[str, Any], root: FieldPath, by_key: Mapping[ObjectKey, Mapping[str, Any]], others: list[PlanRefusal]
+) -> Iterator[tuple[FieldPath, MadeClaim, Mapping[str, Any]]]:
+    """The devices that claims of their own serve, each with its request; ``others`` get why the rest stays."""
+    entries = items_at(value_at(raw, root), "resourceClaims")
+    for field in (GPUS, HOST_DEVICES):
+        for index, device in enumerate(items_at(value_at(raw, root), "domain", "devices", field)):
+            named = device.get("claimName") if isinstance(device, Mapping) else None
+            for place, entry in enumerate(entries):
+                if not named or not isinstance(entry, Mapping) or entry.get("name") != named:
+                    continue
+                path: FieldPath = (*root, "resourceClaims", place)
+                try:
+                    claim = made_claim(raw, path, entry, by_key)
+                    exactly = claim.requests.get(str(device.get("requestName"))) if claim is not None else None
+                    if claim is None or claim.share != "template" or exactly is None:
+                        raise Stop(NOT_OURS, path, "migrate gives each device of a virtual machine a template's claim")
+                    yield (*root, "domain", "devices", field, index), claim, exactly
+                except Stop as stop:
+                    others.append(stop.refusal)
+
+
+def _machine_difference(
+    now: Mapping[str, Any],
+    before: Mapping[str, Any],
+    devices: list[MachineDevice],
+    created: Mapping[ObjectKey, Mapping[str, Any]],
+    by_key: Mapping[ObjectKey, Mapping[str, Any]],
+    settings: MigrationSettings,
+) -> str:
+    """Difference between the migrated ``before`` and the current state; empty if there is none."""
+    rest = {key: other for key, other in by_key.items() if key not in created}
+    forward = replace(settings, reverse=False, strategy="claims", version="v1")
+    around = PlanSurroundings(rest.values(), frozenset(rest))
+    after, objects = carried_out(plan_devices(before, devices, around, forward), before)
+    specs, wanted = ({key: raw.get("spec") for key, raw in found.items()} for found in (objects, created))
+    if specs != wanted:
+        return "its templates are not what migrate makes: they were written or changed by hand"
+    return "" if after == now else "it uses its claims in another way than migrate writes"

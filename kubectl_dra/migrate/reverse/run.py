@@ -17,7 +17,7 @@ from kubectl_dra.manifests.changes import Change, Delete, changed, items_at, val
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.kustomization import is_patch
 from kubectl_dra.manifests.objects import ObjectKey, object_key, title
-from kubectl_dra.manifests.workloads import WorkloadPodSpec, pod_specs
+from kubectl_dra.manifests.workloads import CLAIM_REFERENCES, WorkloadPodSpec, pod_specs
 from kubectl_dra.manifests.workloads import key_of as workload_key
 from kubectl_dra.migrate import quotas
 from kubectl_dra.migrate.codes import (
@@ -30,7 +30,6 @@ from kubectl_dra.migrate.codes import (
     STILL_USED,
     TOLERATION,
 )
-from kubectl_dra.migrate.demand import demand_of
 from kubectl_dra.migrate.device_plugins import pod_rewrite as device_plugins
 from kubectl_dra.migrate.engine import MigrationJob, defects_recorded, misread, result_of
 from kubectl_dra.migrate.make_edits import code_of, settle
@@ -51,15 +50,17 @@ from kubectl_dra.migrate.planned_edit import PlannedEdit
 from kubectl_dra.migrate.reading import File, check_readable, opened, source_of
 from kubectl_dra.migrate.reverse.labels import Named
 from kubectl_dra.migrate.reverse.requests import (
-    CLAIM_FIELDS,
     MadeClaim,
     Stop,
+    carried_out,
+    machine_path,
     made_claim,
+    plan_machine,
     plan_quota,
     resources_of,
     restored,
 )
-from kubectl_dra.migrate.reverse.virtual_machines import machine_path, plan_machine
+from kubectl_dra.migrate.run_objects import demand_of
 from kubectl_dra.migrate.vendors.model import Resource
 
 
@@ -218,7 +219,7 @@ def references(raw: Mapping[str, Any]) -> Iterator[ObjectKey]:
     namespace = object_key(raw)[1]
     for content in (*(spec.content for spec in pod_specs(raw)), value_at(raw, machine_path(raw) or ("spec",))):
         for pod_claim in items_at(content, "resourceClaims"):
-            for field, (kind, _) in CLAIM_FIELDS.items():
+            for field, kind in CLAIM_REFERENCES.items():
                 if isinstance(pod_claim, Mapping) and isinstance(pod_claim.get(field), str):
                     yield kind, namespace, pod_claim[field]
 
@@ -244,11 +245,8 @@ def _workload(
         raise Stop(
             NOT_OURS, (*entries[0][0].path, "resourceClaims"), f"what it refers to is not valid: {wrong}"
         ) from None
-    around = PlanSurroundings(
-        [other for key, other in by_key.items() if key not in created],
-        frozenset(key for key in by_key if key not in created),
-        alike=dict(_of_siblings(raw, created, by_key)),
-    )
+    rest = {key: other for key, other in by_key.items() if key not in created}
+    around = PlanSurroundings(rest.values(), frozenset(rest), alike=dict(_of_siblings(raw, created, by_key)))
     problem = ""
     fitting: list[tuple[list[Change], list[Resource]]] = []
     for changes, resources in _tries(entries, choices, settings):
@@ -354,8 +352,7 @@ def _difference(
 ) -> str:
     """Difference between the migrated ``before`` and the current state; empty if there is none."""
     planned = device_plugins.plan(before, around, forward)
-    after = changed(before, [change for step in planned.steps for change in step.changes])
-    objects = {object_key(manifest.raw): to_v1(manifest.raw) for manifest in planned.objects}
+    after, objects = carried_out(planned, before)
     if not objects and planned.refusals:
         return f"migrate would refuse what it would have been: {planned.refusals[0].message}"
     for key, raw in created.items():

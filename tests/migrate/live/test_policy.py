@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kubectl_dra.migrate.rollout.page import CLASSES
+from kubectl_dra.migrate.rollout.plan import CLASSES
 from kubectl_dra.migrate.rollout.survey import LABEL
 from tests.migrate.live.fleet import GROUP, RESOURCE, connection, documents, driver_class, legacy
 from tools.controlplane.client import ApiError, Json
