@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -125,6 +125,16 @@ def fields_at(raw: Any, *path: str | int) -> Mapping[str, Any]:
     """The mapping at a path; an empty one if there is none."""
     value = value_at(raw, path)
     return value if isinstance(value, dict) else {}
+
+
+def leaves(raw: Any, path: FieldPath = ()) -> Iterator[tuple[FieldPath, Any]]:
+    """Every single value in a mapping or list, and where it is."""
+    inner = raw.items() if isinstance(raw, dict) else enumerate(raw) if isinstance(raw, list) else ()
+    for key, value in inner:
+        if isinstance(value, dict | list) and value:
+            yield from leaves(value, (*path, key))
+        else:
+            yield (*path, key), value
 
 
 def changed(raw: Any, changes: Sequence[Change]) -> Any:

@@ -16,7 +16,7 @@ from kubectl_dra.api.releases import Release
 from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.documents import Document, each_document
-from kubectl_dra.manifests.inputs import HELMED, Input
+from kubectl_dra.manifests.inputs import HELMED, Input, chart_above
 from kubectl_dra.manifests.source import decode
 
 HELM_SECONDS: Final = 120.0
@@ -185,7 +185,7 @@ def embedding_template(name: str) -> str:
     A template that works out the names of files may mean any of them.
     """
     path = Path(name)
-    chart = next((above for above in path.parents if (above / "Chart.yaml").is_file()), None)
+    chart = chart_above(path)
     inside = path.relative_to(chart) if chart is not None else path
     if chart is None or inside.parts[0] in ("templates", "crds", "charts"):
         return ""
@@ -211,8 +211,7 @@ def is_file(name: str) -> bool:
 def chart_of(name: str) -> str:
     """The folder of the chart that a file belongs to, as the file is named; empty if it is in none."""
     path = Path(name)
-    above = path.parents if path.is_file() else ()
-    return next((str(folder) for folder in above if (folder / "Chart.yaml").is_file()), "")
+    return str(chart_above(path) or "") if path.is_file() else ""
 
 
 def source_of(chart: str, text: str, line: int) -> str:

@@ -106,12 +106,17 @@ def arguments(name: str) -> Argv:
         return (STDIN,)
     if name.endswith(HELMED):
         values = name.removesuffix(HELMED).rstrip(" ")
-        chart = next((str(above) for above in Path(values).parents if (above / "Chart.yaml").is_file()), "")
-        if values.endswith("/") or not chart:
+        chart = chart_above(Path(values))
+        if values.endswith("/") or chart is None:
             return (_path(values.rstrip("/")),)
-        return (_path(chart), "--values", values)
+        return (_path(str(chart)), "--values", values)
     directory = name.removesuffix(KUSTOMIZED)
     return ("-k", directory if directory == "/" else directory.rstrip("/") or ".")
+
+
+def chart_above(path: Path) -> Path | None:
+    """The directory of the chart around a path; None if it is in none."""
+    return next((above for above in path.parents if (above / "Chart.yaml").is_file()), None)
 
 
 def _path(name: str) -> str:

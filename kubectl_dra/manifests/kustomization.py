@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import items_at
+from kubectl_dra.manifests.changes import items_at, leaves
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.inputs import is_file
 from kubectl_dra.manifests.source import decode
@@ -94,7 +94,8 @@ def kustomization(directory: str, path: str, document: Document, deployer: str =
     raw = document.object
     files, roots, remote = {path}, [], []
     links: dict[str, str] = {}
-    for word in _words(raw):
+    words = [word for _, word in leaves(raw) if isinstance(word, str) and "\n" not in word and len(word) < 1024]
+    for word in words:
         # Generators write a file as KEY=FILE.
         for part in {word, word.rpartition("=")[2]}:
             target = _path_in(directory, part)
@@ -127,17 +128,6 @@ def kustomization(directory: str, path: str, document: Document, deployer: str =
         tuple(links.items()),
         deployer,
     )
-
-
-def _words(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for below in value.values():
-            yield from _words(below)
-    elif isinstance(value, list):
-        for below in value:
-            yield from _words(below)
-    elif isinstance(value, str) and "\n" not in value and len(value) < 1024:
-        yield value
 
 
 def is_patch(name: str) -> bool:

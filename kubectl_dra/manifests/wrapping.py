@@ -208,13 +208,6 @@ class Moves:
 # Replaces lines of a literal block (``key: |``) whose other lines stay.
 
 
-class _Line(NamedTuple):
-    """A line of the block in its file: ``text[start:end]``, with its indentation and without its end."""
-
-    start: int
-    end: int
-
-
 def replaced_lines(text: str, node: Any, old: str, new: str, newline: str) -> Iterator[Piece]:
     """The pieces by which the block ``node`` of ``text``, which reads as ``old``, reads as ``new``.
 
@@ -238,14 +231,14 @@ def replaced_lines(text: str, node: Any, old: str, new: str, newline: str) -> It
             yield Piece(lines[0].start, lines[-1].end, newline.join(written))
 
 
-def _lines(text: str, node: Any, expected: list[str]) -> tuple[list[_Line], str]:
-    """The lines of the block, and their indentation."""
-    lines: list[_Line] = []
+def _lines(text: str, node: Any, expected: list[str]) -> tuple[list[Entry], str]:
+    """The lines of the block, without their ends, and their indentation."""
+    lines: list[Entry] = []
     at = text.find("\n", node.start_mark.index) + 1
     while at and len(lines) < len(expected):
         behind = text.find("\n", at)
         stop = len(text) if behind < 0 else behind
-        lines.append(_Line(at, stop - 1 if text[at:stop].endswith("\r") else stop))
+        lines.append(Entry(at, stop - 1 if text[at:stop].endswith("\r") else stop))
         at = behind + 1
     number, first = next(((number, line) for number, line in enumerate(expected) if line), (0, ""))
     width = lines[number].end - lines[number].start - len(first) if number < len(lines) else 0

@@ -21,7 +21,7 @@ from kubectl_dra.manifests.source import Source
 from kubectl_dra.migrate import api_versions, codes, other_kinds, quotas
 from kubectl_dra.migrate.codes import MIGRATE
 from kubectl_dra.migrate.device_plugins import pod_rewrite as device_plugins
-from kubectl_dra.migrate.make_edits import code_of, settle
+from kubectl_dra.migrate.make_edits import carry_out
 from kubectl_dra.migrate.model import (
     MigratedFile,
     Migration,
@@ -281,15 +281,12 @@ class _Run:
 
     def _make(self, file: File, wants: Sequence[PlannedEdit]) -> None:
         separate_claims = bool(self.job.claims_file)
-        settled = settle(file, wants, separate_claims)
-        file.items += [want.refused(code_of(refused), str(refused)) for want, refused in settled.refused]
-        if settled.made is None:
+        good, keys = set(carry_out(file, wants, separate_claims)), set[ObjectKey]()
+        if not good:
             return
-        file.take(settled.made)
-        self.objects.changed(file.name, (raw for want in settled.good for _, raw in want.objects))
-        good, keys = {id(want) for want in settled.good}, set[ObjectKey]()
+        self.objects.changed(file.name, (raw for want in good for _, raw in want.objects))
         for want in wants:
-            if id(want) not in good:
+            if want not in good:
                 continue
             file.items += want.made
             new = [(item, raw) for item, raw in want.objects if object_key(raw) not in keys]

@@ -186,7 +186,7 @@ def _compared(
             alike = _decides(before, after, snapshots.now)
             comparison = known.get(alike)
             if comparison is None:
-                comparison = _one(pair, where, before, after, resources, snapshots, settings)
+                comparison = _one(before, after, resources, snapshots, settings)
             if comparison.verdict is Verdict.SCHEDULABLE:
                 # Why another pod does not fit is said with the names of its own claims.
                 known[alike] = comparison
@@ -233,14 +233,9 @@ def _pod(raw: Mapping[str, Any], spec: WorkloadPodSpec, namespace: str) -> Pod:
 
 
 def _one(
-    pair: _Pair,
-    where: str,
-    before: Pod,
-    after: Pod,
-    resources: Mapping[str, int],
-    snapshots: _Snapshots,
-    settings: Assumed,
+    before: Pod, after: Pod, resources: Mapping[str, int], snapshots: _Snapshots, settings: Assumed
 ) -> LandingComparison:
+    """The comparison of a pod, whose workload is not named yet."""
     unread = tuple(gap.kind for gap in snapshots.now.unread(_DECIDE))
     could = () if unread else _accepting(before, snapshots.before, settings)
     try:
@@ -248,18 +243,14 @@ def _one(
         empty = diagnose(about_pod(after, snapshots.after, exists=False), snapshots.after, settings)
         now = diagnose(about_pod(after, snapshots.now, exists=False), snapshots.now, settings)
     except DraError as error:
-        return LandingComparison(
-            pair.file, title(pair.after), where, resources, could, (), (), (), (), Verdict.UNDETERMINED, error
-        )
+        return LandingComparison("", "", "", resources, could, (), (), (), (), Verdict.UNDETERMINED, error)
     reasons = {name: group.reason for group in empty.nodes for name in group.nodes}
     lost: dict[Words | None, list[str]] = {}
     for name in could:
         if name not in can:
             lost.setdefault(reasons.get(name), []).append(name)
     return LandingComparison(
-        pair.file,
-        title(pair.after),
-        where,
+        *("", "", ""),
         resources,
         could,
         can,

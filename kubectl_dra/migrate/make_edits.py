@@ -79,26 +79,18 @@ _LABELS: Final = "nodeSelector"
 _SWITCHED_OFF: Final = re.compile(r"#\s*(?:-\s+)?[\"']?[\w./-]+[\"']?:(?:\s+\S+)?\s*")
 
 
-class Explained(NamedTuple):
-    """A key that goes, and the list of claims that says the same from now on."""
-
-    key: FieldPath
-    claims: FieldPath
-
-
-class Comments:
-    """The comments of a text before and after a change, by which each one is found again."""
-
-    def __init__(self, before: Sequence[Document], after: Sequence[Document]) -> None:
-        old, new = before[0].source.text, after[0].source.text
-        spans = comment_spans(old, [document.root for document in before])
-        now = comment_spans(new, [document.root for document in after])
-        alike = [old[a:b] for a, b in spans] == [new[a:b] for a, b in now]
-        self.now: Final = {start: there for (start, _), there in zip(spans, now, strict=True)} if alike else {}
-        """Where a comment is now, by where it began; empty if their order has changed."""
+def _comments_now(before: Sequence[Document], after: Sequence[Document]) -> dict[int, tuple[int, int]]:
+    """Where each comment is after a change, by where it began; empty if their order has changed."""
+    old, new = before[0].source.text, after[0].source.text
+    spans = comment_spans(old, [document.root for document in before])
+    now = comment_spans(new, [document.root for document in after])
+    alike = [old[a:b] for a, b in spans] == [new[a:b] for a, b in now]
+    return {start: there for (start, _), there in zip(spans, now, strict=True)} if alike else {}
 
 
-def moved_comments(before: Document, after: Document, changes: Sequence[Change], comments: Comments) -> list[Edit]:
+def _moved_comments(
+    before: Document, after: Document, changes: Sequence[Change], comments: Mapping[int, tuple[int, int]]
+) -> list[Edit]:
     """The edits of the text after ``changes`` that take comments of requests and labels to the new claims.
 
     What stands where it cannot be moved stays.
@@ -107,17 +99,18 @@ def moved_comments(before: Document, after: Document, changes: Sequence[Change],
     places, now = Places(before), Places(after)
     edits: list[Edit] = []
     seen: set[int] = set()
-    for pair in sorted(_explained(before.object, changes), key=lambda pair: before.key_position(pair.key).offset):
-        claims = value_at(before.object, pair.claims)
-        target = after.nodes((*pair.claims, len(claims)) if claims else pair.claims)
+    explained = sorted(_explained(before.object, changes), key=lambda pair: before.key_position(pair[0]).offset)
+    for key, path in explained:
+        claims = value_at(before.object, path)
+        target = after.nodes((*path, len(claims)) if claims else path)
         if target is None:
             continue
         begin = (target.key or target.value).start_mark.index
         at = now.line_start(begin)
         indent = " " * (begin - at - len(text[at:begin].lstrip(" ")))
         lines = []
-        for start in _about(places, pair.key):
-            there, end = comments.now.get(start, (-1, -1))
+        for start in _about(places, key):
+            there, end = comments.get(start, (-1, -1))
             # Only what has a line of its own now can be taken away without a trace.
             if start not in seen and there >= 0 and now.begins_line(there):
                 seen.add(start)
@@ -128,8 +121,8 @@ def moved_comments(before: Document, after: Document, changes: Sequence[Change],
     return edits
 
 
-def _explained(raw: object, changes: Sequence[Change]) -> Iterator[Explained]:
-    """The keys that go, each with the list that has a claim instead."""
+def _explained(raw: object, changes: Sequence[Change]) -> Iterator[tuple[FieldPath, FieldPath]]:
+    """The keys that go, each with the list of claims that says the same from now on."""
     lists = {change.path for change in changes if change.path[-1:] in (("claims",), ("resourceClaims",))}
     for change in changes:
         if not isinstance(change, Delete):
@@ -143,7 +136,7 @@ def _explained(raw: object, changes: Sequence[Change]) -> Iterator[Explained]:
             continue
         value = value_at(raw, path)
         keys = [(*path, key) for key in value] if whole and isinstance(value, Mapping) else [path]
-        yield from (Explained(key, claims) for key in keys)
+        yield from ((key, claims) for key in keys)
 
 
 def _about(places: Places, path: FieldPath) -> Iterator[int]:
@@ -220,6 +213,15 @@ def settle(file: File, wants: Sequence[PlannedEdit], separate_claims: bool = Fal
     return Settled(result, tuple(good), tuple(refused))
 
 
+def carry_out(file: File, wants: Sequence[PlannedEdit], separate_claims: bool = False) -> Sequence[PlannedEdit]:
+    """Settle the wants of a file, which says what is refused. Returns those that were made."""
+    settled = settle(file, wants, separate_claims)
+    file.items += [want.refused(_code_of(refused), str(refused)) for want, refused in settled.refused]
+    if settled.made is not None:
+        file.take(settled.made)
+    return settled.good
+
+
 def _placeless(wants: Sequence[PlannedEdit]) -> set[PlannedEdit]:
     """Those whose new objects have no place. Tried one by one, long files of JSON objects would take minutes."""
     alone = ByIdentity[Document, bool]()
@@ -233,7 +235,7 @@ def _placeless(wants: Sequence[PlannedEdit]) -> set[PlannedEdit]:
     return {want for want in without if not placed.issuperset(object_key(raw) for _, raw in want.objects)}
 
 
-def code_of(refused: EditRefused) -> str:
+def _code_of(refused: EditRefused) -> str:
     """The code for a want that cannot be applied."""
     if isinstance(refused, RepeatedKey):
         return codes.REPEATED
@@ -307,12 +309,12 @@ def _of_comments(
     before = {file.origins[number]: document for number, document in enumerate(file.documents)}
     if not documents:
         return []
-    comments = Comments(file.documents, documents)
+    comments = _comments_now(file.documents, documents)
     edits: list[Edit] = []
     for document, origin in zip(documents, origins, strict=True):
         old = before.get(origin) if origin is not None else None
         changes = [change for want in wants.get(old) or () for change in want.changes] if old is not None else []
-        edits += moved_comments(old, document, changes, comments) if old is not None and changes else []
+        edits += _moved_comments(old, document, changes, comments) if old is not None and changes else []
     return edits
 
 

@@ -6,7 +6,8 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -214,29 +215,25 @@ def shortened(name: str, limit: int) -> str:
     return f"{name[: limit - 9].rstrip('-.')}-{zlib.crc32(name.encode()):08x}"
 
 
-def free(name: str, names: Container[str], limit: int = MAX_LABEL) -> str:
+def free(name: str, names: Container[str]) -> str:
     """The name, with the first number from 2 that makes it free if it is taken."""
-    name = shortened(name, limit)
-    number, candidate = 2, name
-    while candidate in names:
-        candidate = f"{shortened(name, limit - len(str(number)) - 1)}-{number}"
-        number += 1
-    return candidate
+    return next(candidate for candidate in _candidates(name) if candidate not in names)
 
 
 def free_object(kind: str, namespace: str, name: str, *names: Container[tuple[str, str, str]]) -> str:
     """A free name for an object of a kind in a namespace; ``names`` holds kind, namespace and name."""
-    return free(name, _Names(kind, namespace, names), MAX_LABEL)
+    return next(
+        candidate
+        for candidate in _candidates(name)
+        if not any((kind, namespace, candidate) in taken for taken in names)
+    )
 
 
-class _Names:
-    """The taken names of a kind in a namespace."""
-
-    def __init__(self, kind: str, namespace: str, names: Sequence[Container[tuple[str, str, str]]]) -> None:
-        self._kind, self._namespace, self._taken = kind, namespace, names
-
-    def __contains__(self, name: object) -> bool:
-        return any((self._kind, self._namespace, name) in names for names in self._taken)
+def _candidates(name: str) -> Iterator[str]:
+    name = shortened(name, MAX_LABEL)
+    yield name
+    for number in count(2):
+        yield f"{shortened(name, MAX_LABEL - len(str(number)) - 1)}-{number}"
 
 
 def namespace_of(raw: Mapping[str, Any]) -> str:

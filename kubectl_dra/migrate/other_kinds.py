@@ -28,7 +28,7 @@ from kubectl_dra.migrate.model import (
     Step,
 )
 from kubectl_dra.migrate.new_objects import free_object, workload_name
-from kubectl_dra.migrate.other_texts import OTHER_USES, EmbeddedAsk, embedded_asks, named
+from kubectl_dra.migrate.other_texts import OTHER_USES, embedded_asks, named
 from kubectl_dra.migrate.quotas import QUOTAS
 from kubectl_dra.migrate.reading import TEMPLATE, named_in
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
@@ -79,11 +79,8 @@ _IN_PATCH: Final = (
 )
 
 
-class ResourceMention(NamedTuple):
-    """A resource name and its place."""
-
-    path: FieldPath
-    name: str
+ResourceMention = tuple[FieldPath, str]
+"""The place of a resource's name, and the name."""
 
 
 def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: MigrationSettings) -> ObjectPlan:
@@ -92,7 +89,11 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
     if settings.reverse or key in QUOTAS or key == TEMPLATE:
         return ObjectPlan()
     scaled = autoscaler(raw, surroundings.objects)
-    if key == _NIM_SERVICE and not value_at(raw, ("spec", "draResources")) and not _asks_itself(raw, settings):
+    if (
+        key == _NIM_SERVICE
+        and not value_at(raw, ("spec", "draResources"))
+        and not any(_mentions_of(raw, key, settings.catalogue))
+    ):
         return ObjectPlan(notes=(Note("MIG126", ("spec",), _IMPLIED),))
     hazards = (Note("MIG141", ("kind",), scaled),) if scaled and claims_devices(surroundings.objects) else ()
     if key[0] in _POLICIES:
@@ -106,13 +107,8 @@ def plan(raw: Mapping[str, Any], surroundings: PlanSurroundings, settings: Migra
         *(step.path for step in plan.steps),
         *_of_pods(raw, key, settings.catalogue),
     ]
-    seen += [mention.path for mention in _mentions_of(raw, key, settings.catalogue)]
+    seen += [path for path, _ in _mentions_of(raw, key, settings.catalogue)]
     return replace(plan, notes=(*plan.notes, *_left(raw, seen, settings.catalogue), *hazards))
-
-
-def _asks_itself(raw: Mapping[str, Any], settings: MigrationSettings) -> bool:
-    """Whether the object names a resource in its own fields."""
-    return any(True for _ in _mentions_of(raw, key_of(raw), settings.catalogue))
 
 
 def _reported(
@@ -145,7 +141,7 @@ def _reported(
                 machines.append(device)
         elif resource is not None and resource.outcome in ("ask", "refuse"):
             code = "MIG112" if resource.outcome == "ask" else "MIG113"
-            out.append(PlanRefusal(code, path, said(name, resource), resource.way_out))
+            out.append(PlanRefusal(code, path, said(name, resource.message), resource.way_out))
         elif resource is not None and by_name([ask := ask_elsewhere(path, resource)], {}, settings):
             asks.append(ask)
         elif why is not None and resource is not None and by_name([ask_elsewhere(path, resource)], {}, unchanged):
@@ -198,18 +194,19 @@ def _outside(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCata
     """Requests of a known kind outside its pods: in an older version of the kind, or an unknown field."""
     pods = [spec.path for spec in pod_specs(raw)]
     holders = [container.path for spec in pod_specs(raw) for container in containers(spec)]
-    for mention in _mentions_of(raw, key, catalogue):
-        if not any(mention.path[: len(path)] == path for path in (*pods, *holders)):
+    for place, name in _mentions_of(raw, key, catalogue):
+        if not any(place[: len(path)] == path for path in (*pods, *holders)):
             version = raw.get("apiVersion")
-            message = f"{mention.name}: it is not in a pod of {with_article(key[1])} of {version} that migrate knows"
-            patched = any("patch" in str(step).lower() for step in mention.path)
+            message = f"{name}: it is not in a pod of {with_article(key[1])} of {version} that migrate knows"
+            patched = any("patch" in str(step).lower() for step in place)
             way_out = _IN_PATCH if patched else _NEWEST
-            yield PlanRefusal("MIG121", mention.path, message, way_out)
+            yield PlanRefusal("MIG121", place, message, way_out)
 
 
 def _of_texts(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
     """Texts of an unknown kind that request devices: values of a chart, patches."""
-    for ask in _embedded(raw, catalogue):
+    content = {field: value for field, value in raw.items() if field not in ("metadata", "status")}
+    for ask in embedded_asks(content, catalogue):
         message = f"a text in {with_article(key[1])} asks for {', '.join(ask.names)}: texts are not changed"
         yield PlanRefusal("MIG121", ask.path, message, _OF_VALUES + (_OF_ARGO_CD if key in _ARGO_CD else ""))
 
@@ -231,12 +228,6 @@ def _beside(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[Note
                     yield Note("MIG140", (*path, name), message)
 
 
-def _embedded(raw: Mapping[str, Any], catalogue: VendorCatalogue) -> Iterator[EmbeddedAsk]:
-    for field, value in raw.items():
-        if field not in ("metadata", "status"):
-            yield from embedded_asks(value, catalogue, (field,))
-
-
 def _mentions_of(raw: Mapping[str, Any], key: tuple[str, str], catalogue: VendorCatalogue) -> Iterator[ResourceMention]:
     spec, barred = raw.get("spec"), claimless(raw)
     if key[0].endswith("kubevirt.io"):
@@ -246,10 +237,9 @@ def _mentions_of(raw: Mapping[str, Any], key: tuple[str, str], catalogue: Vendor
     migrated = [container.path for pod in pod_specs(raw) for container in containers(pod)]
     for field, value in raw.items():
         if field not in ("apiVersion", "kind", "metadata", "status"):
-            for mention in _mentions(value, (field,), catalogue, everywhere=barred is not None):
-                if barred is not None and barred.partly and any(mention.path[: len(path)] == path for path in migrated):
-                    continue
-                yield mention
+            for place, name in _mentions(value, (field,), catalogue, everywhere=barred is not None):
+                if not (barred is not None and barred.partly and any(place[: len(path)] == path for path in migrated)):
+                    yield place, name
 
 
 def _mentions(
@@ -262,7 +252,7 @@ def _mentions(
                 if not everywhere and path[-1] not in ("limits", "requests"):
                     continue
                 if not is_zero(below) and catalogue.moves(key, value):
-                    yield ResourceMention((*path, key), key)
+                    yield (*path, key), key
             elif key == "requests" and isinstance(value.get("limits"), Mapping) and isinstance(below, Mapping):
                 rest = {name: amount for name, amount in below.items() if name not in value["limits"]}
                 yield from _mentions(rest, (*path, key), catalogue, everywhere=everywhere)
@@ -272,7 +262,7 @@ def _mentions(
         for index, item in enumerate(value):
             yield from _mentions(item, (*path, index), catalogue, everywhere=everywhere)
     elif everywhere and isinstance(value, str) and catalogue.moves(value):
-        yield ResourceMention(path, value)
+        yield path, value
 
 
 def _devices(value: Any, path: FieldPath) -> Iterator[ResourceMention]:
@@ -281,7 +271,7 @@ def _devices(value: Any, path: FieldPath) -> Iterator[ResourceMention]:
         for key, below in value.items():
             for index, device in enumerate(below if key in _VM_LISTS and isinstance(below, list) else ()):
                 if isinstance(device, Mapping) and isinstance(device.get("deviceName"), str):
-                    yield ResourceMention((*path, key, index, "deviceName"), device["deviceName"])
+                    yield (*path, key, index, "deviceName"), device["deviceName"]
             if key not in _VM_LISTS:
                 yield from _devices(below, (*path, key))
 
@@ -290,7 +280,7 @@ def _gpu_limits(value: Any, path: FieldPath) -> Iterator[ResourceMention]:
     if isinstance(value, Mapping):
         for key, below in value.items():
             if key == "limits" and isinstance(below, Mapping) and "gpu" in below and not is_zero(below["gpu"]):
-                yield ResourceMention((*path, key, "gpu"), "gpu")
+                yield (*path, key, "gpu"), "gpu"
             else:
                 yield from _gpu_limits(below, (*path, key))
 
@@ -393,7 +383,7 @@ def plan_devices(
 
 def not_served(device: MachineDevice, kind: str) -> PlanRefusal:
     """The refusal of a device of which it is not known whether a virtual machine can have it."""
-    message = f"{said(device.resource.name, device.resource)}" if device.resource.message else device.resource.name
+    message = said(device.resource.name, device.resource.message) if device.resource.message else device.resource.name
     message += f"; a {kind} needs a class of devices that are passed through"
     way_out = (
         "Say in a file for --vendors which class it becomes, with kind: passthrough, and which selectors; then "

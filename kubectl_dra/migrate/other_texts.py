@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.errors import FileError
+from kubectl_dra.manifests.changes import leaves
 from kubectl_dra.manifests.charts import chart_of, is_file
 from kubectl_dra.manifests.documents import Document, each_document
 from kubectl_dra.manifests.source import Source
@@ -30,16 +31,10 @@ class EmbeddedAsk(NamedTuple):
     names: tuple[str, ...]
 
 
-def embedded_asks(value: Any, catalogue: VendorCatalogue, path: FieldPath = ()) -> Iterator[EmbeddedAsk]:
-    """Every text in a value that requests known resources."""
-    if isinstance(value, Mapping):
-        for key, below in value.items():
-            yield from embedded_asks(below, catalogue, (*path, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from embedded_asks(item, catalogue, (*path, index))
-    elif isinstance(value, str):
-        names = tuple(dict.fromkeys(asked(value, catalogue)))
+def embedded_asks(value: Any, catalogue: VendorCatalogue) -> Iterator[EmbeddedAsk]:
+    """Every text in a mapping or list that requests known resources."""
+    for path, text in leaves(value):
+        names = tuple(dict.fromkeys(asked(text, catalogue))) if isinstance(text, str) else ()
         if names:
             yield EmbeddedAsk(path, names)
 

@@ -14,6 +14,7 @@ from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.values import scalar
 from kubectl_dra.migrate.engine import MIGRATIONS, MigrationJob, migrate
 from kubectl_dra.migrate.model import MigratedFile, Migration, MigrationReport, MigrationSettings
+from kubectl_dra.migrate.reverse.run import reverse
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, load
 from tests.manifests.reversing import reversed_edits
 
@@ -64,6 +65,21 @@ def after(
         assert_reversible(file)
         return file.text.after
     return text
+
+
+def forward(text: str, chosen: MigrationSettings | None = None, *, unsafe: bool = True) -> str:
+    """The text after all migrations."""
+    report = migrate([Input("f.yaml", True, text.encode())], MigrationJob(chosen or settings(), unsafe))
+    assert not report.defects
+    return next((file.text.after for file in report.files if file.text is not None), text)
+
+
+def back(text: str, chosen: MigrationSettings | None = None, *, unsafe: bool = True) -> tuple[str, MigrationReport]:
+    """The text after the way back."""
+    report = reverse([Input("f.yaml", True, text.encode())], MigrationJob(chosen or settings(), unsafe))
+    for file in report.files:
+        assert_reversible(file)
+    return next((file.text.after for file in report.files if file.text is not None), text), report
 
 
 def assert_reversible(file: MigratedFile) -> None:

@@ -13,8 +13,7 @@ from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import MigrationJob, migrate
 from kubectl_dra.migrate.model import MigrationReport
-from kubectl_dra.migrate.reverse.run import reverse
-from tests.migrate.runs import catalogue, dump, settings
+from tests.migrate.runs import back, catalogue, dump, forward, settings
 from tests.migrate.test_said_and_written import texts
 
 GPU = "nvidia.com/gpu"
@@ -137,25 +136,17 @@ def test_a_class_that_another_key_counts_has_the_number_of_that() -> None:
 @pytest.mark.parametrize("labels", [{}, PARTITION])
 def test_a_second_run_adds_nothing(labels: dict[str, str]) -> None:
     text = "---\n".join(map(dump, (quota(), workload(labels))))
-    first = migrate([Input("f.yaml", True, text.encode())], MigrationJob(settings()))
-    (file,) = first.files
-    assert file.text is not None
-    again = migrate([Input("f.yaml", True, file.text.after.encode())], MigrationJob(settings()))
-    assert not again.changed
-    undone = reverse([Input("f.yaml", True, file.text.after.encode())], MigrationJob(settings(), True))
-    (back,) = undone.files
-    assert back.text is not None
-    assert read_documents(back.text.after, "f")[0].object == quota()
+    after = forward(text, unsafe=False)
+    assert after != text and forward(after, unsafe=False) == after
+    assert read_documents(back(after)[0], "f")[0].object == quota()
 
 
 def test_on_the_way_back_a_quota_counts_the_claims_that_stay() -> None:
     text = "---\n".join(map(dump, (quota(), workload({}))))
-    (file,) = migrate([Input("f.yaml", True, text.encode())], MigrationJob(settings())).files
-    assert file.text is not None
-    own = file.text.after.replace(
+    own = forward(text, unsafe=False).replace(
         "deviceClassName: gpu.nvidia.com", "deviceClassName: gpu.nvidia.com\n          allocationMode: All"
     )
-    report = reverse([Input("f.yaml", True, own.encode())], MigrationJob(settings(), True))
+    _, report = back(own)
     assert not report.changed
     assert "MIG515" in {item.code for item in report.items("note")}
 
@@ -204,11 +195,8 @@ def test_a_quota_counts_the_class_that_the_claims_have() -> None:
 
 def test_a_quota_of_hami_loses_its_key_with_the_claims() -> None:
     text = "---\n".join(map(dump, (quota(), shares())))
-    (file,) = migrate([Input("f.yaml", True, text.encode())], MigrationJob(settings(), True)).files
-    assert file.text is not None
-    undone = reverse([Input("f.yaml", True, file.text.after.encode())], MigrationJob(settings(), True))
-    (back,) = undone.files
-    assert back.text is not None and read_documents(back.text.after, "f")[0].object == quota()
+    found, report = back(forward(text))
+    assert report.changed and read_documents(found, "f")[0].object == quota()
 
 
 @pytest.mark.parametrize("unsafe", [False, True], ids=["", "unsafe"])

@@ -15,10 +15,10 @@ from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import MigrationJob, migrate
-from kubectl_dra.migrate.model import MigrationReport, MigrationSettings
+from kubectl_dra.migrate.model import MigrationSettings
 from kubectl_dra.migrate.reverse import run as reverse_run
 from kubectl_dra.migrate.reverse.run import reverse
-from tests.migrate.runs import assert_reversible, catalogue, settings
+from tests.migrate.runs import back, catalogue, forward, settings
 from tests.migrate.test_cases import cases
 from tests.migrate.test_real import FOLDER
 
@@ -29,20 +29,6 @@ def options(case: dict[str, Any]) -> MigrationSettings:
     given = case.get("options", {})
     chosen: dict[str, Any] = {key: given[key] for key in ("strategy", "share") if key in given}
     return MigrationSettings(catalogue(), parse_release(given.get("release", "1.36")), **chosen)
-
-
-def back(text: str, chosen: MigrationSettings | None = None, *, unsafe: bool = True) -> tuple[str, MigrationReport]:
-    """The text after the way back."""
-    report = reverse([Input("f.yaml", True, text.encode())], MigrationJob(chosen or settings(), unsafe))
-    for file in report.files:
-        assert_reversible(file)
-    return next((file.text.after for file in report.files if file.text is not None), text), report
-
-
-def forward(text: str, chosen: MigrationSettings | None = None) -> str:
-    report = migrate([Input("f.yaml", True, text.encode())], MigrationJob(chosen or settings(), unsafe=True))
-    assert not report.defects
-    return next((file.text.after for file in report.files if file.text is not None), text)
 
 
 @pytest.mark.parametrize("case", ALL)
@@ -126,7 +112,7 @@ def test_labels_come_back(resource: str, key: str, operator: str, values: list[s
     assert "selectors" in after and key not in after
     found, report = back(after)
     assert not report.open
-    spec = next(read_documents(found, "f.yaml")[0].object[field] for field in ["spec"])
+    spec = read_documents(found, "f.yaml")[0].object["spec"]
     if operator == "In" and len(values) == 1:
         assert spec["nodeSelector"] == {key: values[0]}
     else:

@@ -8,8 +8,7 @@ import pytest
 
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.migrate.engine import MIGRATIONS, MigrationJob, migrate
-from kubectl_dra.migrate.reverse.run import reverse
-from tests.migrate.runs import after, run, settings
+from tests.migrate.runs import after, back, run, settings
 
 DEVICE_PLUGINS = MIGRATIONS[1]
 
@@ -28,9 +27,8 @@ spec:
 
 
 def said(text: str) -> list[tuple[str, str, str]]:
-    return [
-        (item.sort, item.code, item.message + " " + item.way_out) for item in run(text, migrations=MIGRATIONS).items()
-    ]
+    found = run(text, migrations=MIGRATIONS).items()
+    return [(item.sort, item.code, item.message + " " + item.way_out) for item in found]
 
 
 # (value, code, part of what to do)
@@ -153,15 +151,9 @@ def test_a_document_with_bare_placeholders_stays_and_the_others_are_migrated(
         rest, migrations=MIGRATIONS
     )
     assert not run(result, migrations=MIGRATIONS).changed
-    assert "nvidia.com/gpu: 1" in back(result)
-
-
-def back(text: str) -> str:
-    report = reverse([Input("0.yaml", True, text.encode())], MigrationJob(settings()))
-    assert not report.defects
-    (file,) = report.files
-    assert file.text is not None and file.text.after.count(SECRET.splitlines()[-2]) == text.count("{{HF_TOKEN}}")
-    return file.text.after
+    undone, report = back(result, unsafe=False)
+    assert "nvidia.com/gpu: 1" in undone and len(report.files) == 1 and not report.defects
+    assert undone.count(SECRET.splitlines()[-2]) == result.count("{{HF_TOKEN}}")
 
 
 def test_a_document_with_placeholders_that_asks_for_devices_is_refused_alone() -> None:
@@ -204,9 +196,8 @@ def test_json_between_the_markers_of_yaml_gets_its_claim_behind_it(text: str) ->
     result = after(text, migrations=MIGRATIONS)
     name = '"metadata": {"name": "b-gpu"}'
     assert name in result and '"resourceClaimTemplateName": "b-gpu"' in result
-    restored = reverse([Input("0.yaml", True, result.encode())], MigrationJob(settings(), unsafe=True))
-    (file,) = restored.files
-    assert file.text is not None and file.text.after == text
+    undone, report = back(result)
+    assert undone == text and len(report.files) == 1
     assert [item.code for item in run(JSON_POD, migrations=MIGRATIONS).items("refusal")] == ["MIG905"]
 
 

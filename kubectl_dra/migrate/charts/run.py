@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from kubectl_dra.api.schema import FieldPath, path_text
 from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import FileError
-from kubectl_dra.manifests.changes import MISSING, EditRefused, fields_at, value_at
+from kubectl_dra.manifests.changes import MISSING, EditRefused, fields_at, leaves, value_at
 from kubectl_dra.manifests.charts import rendering as rendering_command
 from kubectl_dra.manifests.charts import source_of, template_of
 from kubectl_dra.manifests.files import Rewritten, hunks
@@ -39,7 +39,6 @@ from kubectl_dra.migrate.charts.workshop import (
     chain,
     differing,
     effective,
-    leaves,
     objects_of,
     places,
     with_values,

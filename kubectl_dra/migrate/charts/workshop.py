@@ -173,16 +173,6 @@ def places(value: Any, values: Any, path: FieldPath = ()) -> Iterator[FieldPath]
             yield from places(value, item, (*path, index))
 
 
-def leaves(values: Any, path: FieldPath = ()) -> Iterator[tuple[FieldPath, Any]]:
-    """Every single value, and where it is."""
-    inner = values.items() if isinstance(values, dict) else enumerate(values) if isinstance(values, list) else ()
-    for key, value in inner:
-        if isinstance(value, dict | list) and value:
-            yield from leaves(value, (*path, key))
-        else:
-            yield (*path, key), value
-
-
 def differing(before: str, after: str) -> list[FieldPath]:
     """Where the values of two texts of a file differ."""
     texts = {"before": before, "after": after}

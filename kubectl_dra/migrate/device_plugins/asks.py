@@ -249,7 +249,7 @@ def _count(name: str, amounts_at: Iterable[tuple[FieldPath, Any]]) -> int:
 def _check(resource: Resource, count: int) -> None:
     if resource.outcome in ("ask", "refuse"):
         code = "MIG112" if resource.outcome == "ask" else "MIG113"
-        raise _Problem(code, said(resource.name, resource), resource.way_out)
+        raise _Problem(code, said(resource.name, resource.message), resource.way_out)
     if count > MAX_RESULTS and not resource.part_of and resource.allocation_mode != "All":
         raise _Problem(
             "MIG114",
@@ -271,9 +271,9 @@ def _unknown(name: str, container: PodContainer, path: FieldPath) -> PlanRefusal
     )
 
 
-def said(name: str, resource: Resource) -> str:
-    """The catalogue's message about a resource, after its name."""
-    return f"{name}: {within(resource.message)}"
+def said(name: str, message: str) -> str:
+    """The catalogue's message about something, after its name."""
+    return f"{name}: {within(message)}"
 
 
 def within(sentence: str) -> str:
@@ -330,13 +330,11 @@ def why_claims(asks: Sequence[Ask], placements: Mapping[str, PlacementPlan], set
     for ask in asks:
         name = ask.resource.name
         reason = _cannot(ask, placements)
-        if reason is None and ask.resource.outcome != "auto":
+        if not reason and ask.resource.outcome != "auto":
             reason = "its driver works differently from the device plugin"
-        if reason is None and placements.get(name, PlacementPlan()).removed:
+        if not reason and placements.get(name, PlacementPlan()).removed:
             reason = "node labels choose the device, which only a claim can say"
-        if reason is None and not ask.resource.extended_resource_since and not _selector(ask, settings):
-            reason = f"the selector of the class {ask.resource.device_class} is not known"
-        if reason is not None:
+        if reason := reason or _unknown_selector(ask, settings):
             return f"{name}: {reason}"
     return ""
 
@@ -358,10 +356,7 @@ def extended(
             way_out = f"Use --strategy claims, or a release from {first_with(_GATE)}."
             refusals.append(PlanRefusal("MIG122", path, message, way_out))
             continue
-        reason = _cannot(ask, placements)
-        if reason is None and not resource.extended_resource_since and not _selector(ask, settings):
-            reason = f"the selector of the class {resource.device_class} is not known"
-        if reason is not None:
+        if reason := _cannot(ask, placements) or _unknown_selector(ask, settings):
             message = f"a DeviceClass cannot stand for {resource.name}: {reason}"
             refusals.append(PlanRefusal("MIG122", path, message, "Use --strategy claims for this workload."))
         elif resource.extended_resource_since:
@@ -393,8 +388,8 @@ def device_class(ask: Ask, selector: str) -> dict[str, Any]:
     }
 
 
-def _cannot(ask: Ask, placements: Mapping[str, PlacementPlan]) -> str | None:
-    """Why a number of extended resources does not express the request."""
+def _cannot(ask: Ask, placements: Mapping[str, PlacementPlan]) -> str:
+    """Why a number of extended resources does not express the request; empty if it does."""
     resource, placed = ask.resource, placements.get(ask.resource.name, PlacementPlan())
     if resource.capacity or resource.part_of:
         return "its count does not say how much of each device is meant"
@@ -404,7 +399,13 @@ def _cannot(ask: Ask, placements: Mapping[str, PlacementPlan]) -> str | None:
         return "it cannot ask for admin access"
     if placed.device_class and placed.device_class != resource.device_class:
         return f"the pod's labels mean devices of the class {placed.device_class}"
-    return None
+    return ""
+
+
+def _unknown_selector(ask: Ask, settings: MigrationSettings) -> str:
+    """Why no DeviceClass can be written for the resource; empty if one can, or the driver has it."""
+    known = ask.resource.extended_resource_since or _selector(ask, settings)
+    return "" if known else f"the selector of the class {ask.resource.device_class} is not known"
 
 
 def _selector(ask: Ask, settings: MigrationSettings) -> str:

@@ -10,11 +10,11 @@ from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.data.clouds import autoscalers
 from kubectl_dra.manifests.changes import Change, Delete, Set, fields_at, items_at, value_at
 from kubectl_dra.manifests.workloads import WorkloadPodSpec, containers, key_of, known_kind, mode_of, pod_specs
-from kubectl_dra.migrate.device_plugins.asks import Ask, within
+from kubectl_dra.migrate.device_plugins.asks import Ask, said, within
 from kubectl_dra.migrate.device_plugins.labels import node_selector, required_terms
 from kubectl_dra.migrate.model import Note, PlanRefusal
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue
-from kubectl_dra.migrate.vendors.model import Flag, Resource
+from kubectl_dra.migrate.vendors.model import Resource
 
 _CODES: Final[Mapping[str, str]] = {
     "env": "MIG401",
@@ -25,7 +25,7 @@ _CODES: Final[Mapping[str, str]] = {
 }
 
 
-class EnvironmentPlan(NamedTuple):
+class Advice(NamedTuple):
     """Changes that accompany the requests, notes, and what needs a decision first (by vendor)."""
 
     changes: tuple[Change, ...] = ()
@@ -35,7 +35,7 @@ class EnvironmentPlan(NamedTuple):
 
 def environment(
     spec: WorkloadPodSpec, users: Collection[FieldPath], vendors: Sequence[str], catalogue: VendorCatalogue
-) -> EnvironmentPlan:
+) -> Advice:
     """What to do about the surroundings of a pod's requests. ``users`` are the paths of containers that will
     have claims.
     """
@@ -48,24 +48,20 @@ def environment(
             continue
         code = _CODES[where]
         if flag.action == "ask":
-            refusals.append((flag.vendor, PlanRefusal("MIG112", path, _said(name, flag), flag.way_out)))
+            refusals.append((flag.vendor, PlanRefusal("MIG112", path, said(name, flag.message), flag.way_out)))
             continue
         if flag.action == "remove" and removable:
             changes.append(Delete(path))
             notes.append(Note(code, path, f"{name} goes with the request: {within(flag.message)}", writes=True))
         else:
-            notes.append(Note(code, path, _said(name, flag)))
+            notes.append(Note(code, path, said(name, flag.message)))
     for container in containers(spec):
         security = container.content.get("securityContext")
         if container.path in users and isinstance(security, Mapping) and security.get("privileged") is True:
             path = (*container.path, "securityContext", "privileged")
             message = f"container {container.name} is privileged and sees every device of the node, claimed or not"
             notes.append(Note("MIG404", path, message))
-    return EnvironmentPlan(tuple(changes), tuple(notes), tuple(refusals))
-
-
-def _said(name: str, flag: Flag) -> str:
-    return f"{name}: {within(flag.message)}"
+    return Advice(tuple(changes), tuple(notes), tuple(refusals))
 
 
 def _found(spec: WorkloadPodSpec, users: Collection[FieldPath]) -> list[tuple[str, str, FieldPath, bool]]:
@@ -105,13 +101,6 @@ _SCHEDULERS: Final[Mapping[str, str]] = {
 }
 _RAY_GROUPS: Final = ("headGroupSpec", "workerGroupSpecs")
 _IMAGES: Final = ("tensorflow", "pytorch")
-
-
-class Advice(NamedTuple):
-    """Changes that accompany the requests, and notes."""
-
-    changes: tuple[Change, ...] = ()
-    notes: tuple[Note, ...] = ()
 
 
 def of_spec(raw: Mapping[str, Any], spec: WorkloadPodSpec, asks: Sequence[Ask]) -> Advice:

@@ -169,7 +169,9 @@ def _pod(
         return None
     said.notes.extend(beside.notes)
     said.notes.extend(
-        Note("MIG130", ask.keys[0], said_of(ask.resource.name, ask.resource)) for ask in moving if ask.resource.message
+        Note("MIG130", ask.keys[0], said_of(ask.resource.name, ask.resource.message))
+        for ask in moving
+        if ask.resource.message
     )
     stays = [*asks.beside, *(ask.resource.name for ask in asks.asks if ask.resource.vendor in held)]
     if stays:

@@ -174,33 +174,28 @@ def _of_claims(built: Any, wanted: Any) -> str:
     there, should = _requests(built), _requests(wanted)
     if not there or there.keys() != should.keys():
         return ""
-    for name, request in should.items():
-        other = there[name]
+    for name, (number, others) in should.items():
+        has, has_others = there[name]
         of = f" by request {name}" if len(should) > 1 else ""
-        if other.others != request.others:
-            return f"ask for other devices{of}: {_value(other.others)} instead of {_value(request.others)}"
-        if other.number != request.number:
-            return f"ask for {amount(other.number)}{of} instead of {request.number}"
+        if has_others != others:
+            return f"ask for other devices{of}: {_value(has_others)} instead of {_value(others)}"
+        if has != number:
+            return f"ask for {amount(has)}{of} instead of {number}"
     return ""
 
 
-class _Request(NamedTuple):
-    """The number of devices that a request is for, and what else it says."""
-
-    number: int
-    others: Mapping[str, Any]
-
-
-def _requests(spec: Any) -> dict[str, _Request]:
-    """The requests of a claim or a template by name; empty where one has no plain count."""
+def _requests(spec: Any) -> dict[str, tuple[int, Mapping[str, Any]]]:
+    """The number of devices of each request of a claim or a template, and what else it says, by name; empty where one
+    has no plain count.
+    """
     listed = value_at(spec, ("spec", "devices", "requests")) or value_at(spec, ("devices", "requests")) or ()
-    out: dict[str, _Request] = {}
+    out: dict[str, tuple[int, Mapping[str, Any]]] = {}
     for request in listed:
         exactly = request.get("exactly", {key: value for key, value in request.items() if key != "name"})
         count = exactly.get("count", 1)
         if not isinstance(count, int) or exactly.get("allocationMode") == "All" or "firstAvailable" in request:
             return {}
-        out[str(request.get("name"))] = _Request(count, {key: exactly[key] for key in exactly if key != "count"})
+        out[str(request.get("name"))] = count, {key: exactly[key] for key in exactly if key != "count"}
     return out
 
 

@@ -32,7 +32,7 @@ from kubectl_dra.migrate.codes import (
 )
 from kubectl_dra.migrate.device_plugins import pod_rewrite as device_plugins
 from kubectl_dra.migrate.engine import MigrationJob, defects_recorded, misread, result_of
-from kubectl_dra.migrate.make_edits import code_of, settle
+from kubectl_dra.migrate.make_edits import carry_out, settle
 from kubectl_dra.migrate.model import (
     MigratedFile,
     MigrationReport,
@@ -162,12 +162,9 @@ def _restore_quotas(file: File, left: NamespaceDemand, job: MigrationJob, defect
 
 def _made(file: File, wants: Sequence[PlannedEdit]) -> Sequence[PlannedEdit]:
     """Make the changes of a file, and return those that were made."""
-    settled = settle(file, wants)
-    file.items += [want.refused(code_of(refused), str(refused)) for want, refused in settled.refused]
-    file.items += [item for want in settled.good for item in want.made]
-    if settled.made is not None:
-        file.take(settled.made)
-    return settled.good
+    good = carry_out(file, wants)
+    file.items += [item for want in good for item in want.made]
+    return good
 
 
 def _remove(file: File, freed: AbstractSet[ObjectKey]) -> None:
