@@ -23,7 +23,15 @@ from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, Gap, Progress, Snap
 from kubectl_dra.cluster.time_read import stamp
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each_document, parse
-from kubectl_dra.manifests.objects import NotAList, is_object, object_key, objects, yaml_list
+from kubectl_dra.manifests.objects import (
+    NotAList,
+    is_object,
+    may_make_pods,
+    object_key,
+    objects,
+    unknown_object,
+    yaml_list,
+)
 from kubectl_dra.manifests.source import Source, decode
 
 
@@ -51,8 +59,6 @@ class _ManifestBuilder(SnapshotBuilder):
         Raises:
             InputError: as any builder, and for a kind that Kubernetes does not have in this group.
         """
-        from kubectl_dra.manifests.objects import may_make_pods, unknown_object
-
         if (unknown := unknown_object(raw)) is not None:
             what, meant = unknown
             hint = f"; did you mean {meant}?" if meant else ""

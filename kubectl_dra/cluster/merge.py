@@ -15,11 +15,12 @@ from kubectl_dra.api.labels import JOB_NAME_LABELS, JOB_UID_LABELS
 from kubectl_dra.api.meta import EMPTY
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.manifests.changes import fields_at
-from kubectl_dra.manifests.set_by_server import LAST_APPLIED
 from kubectl_dra.manifests.workloads import pod_templates
 
 JSON = Mapping[str, Any]
 
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""The annotation in which ``kubectl apply`` keeps the manifest."""
 _KEYS: Final[Mapping[str, JSON]] = {
     **{
         name: {"name": ""}

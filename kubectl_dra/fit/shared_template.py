@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -12,14 +12,14 @@ from kubectl_dra.api.claims import ResourceClaimTemplate
 from kubectl_dra.api.conversion import ConversionError, claim_spec_from_v1, reshaped
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cluster.kinds import is_namespaced
+from kubectl_dra.cluster.merge import LAST_APPLIED
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.drivers.refused_claims import driver_of_whole_nodes
 from kubectl_dra.errors import InputError
-from kubectl_dra.manifests.changes import Change, Set, fields_at
+from kubectl_dra.manifests.changes import Change, Delete, EditRefused, Set, fields_at
 from kubectl_dra.manifests.documents import Document, parse
 from kubectl_dra.manifests.edits import with_changes
 from kubectl_dra.manifests.objects import ManifestObject, objects
-from kubectl_dra.manifests.set_by_server import applicable
 from kubectl_dra.manifests.source import decode
 from kubectl_dra.manifests.workloads import pod_specs
 
@@ -54,7 +54,7 @@ def read_manifest(text: str, name: str, namespace: str = "") -> tuple[Document, 
     Raises:
         InputError: they cannot be read, or written again.
     """
-    documents = applicable(parse(decode(text, name)))
+    documents = _applicable(parse(decode(text, name)))
     changes: dict[int, list[Change]] = {}
     for item in objects(documents) if namespace else ():
         metadata = fields_at(item.object, "metadata")
@@ -189,3 +189,40 @@ spec:
       - name: device
         resourceClaimTemplateName: shared
 """
+
+
+# What a server and its controllers set in objects, as ``kubectl get -o yaml`` prints them: nothing to apply again.
+
+_METADATA: Final = (
+    *("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"),
+    *("managedFields", "selfLink"),
+)
+_ANNOTATIONS: Final = (LAST_APPLIED, "deployment.kubernetes.io/revision")
+
+
+def _applicable(documents: Sequence[Document]) -> tuple[Document, ...]:
+    """The documents of a file without these fields; as they are where their text does not allow it."""
+    changes: dict[int, list[Delete]] = {}
+    for item in objects(documents):
+        changes.setdefault(item.document.index, []).extend(Delete((*item.path, *path)) for path in _set_in(item.object))
+        if item.path and {*fields_at(item.document.object, "metadata")} == {"resourceVersion"}:
+            # A List of kubectl has an empty one.
+            changes[item.document.index].append(Delete(("metadata",)))
+    changes = {index: list(dict.fromkeys(deletes)) for index, deletes in changes.items()}
+    try:
+        return parse(documents[0].source.with_text(with_changes(documents, changes))) if documents else ()
+    except EditRefused:
+        return tuple(documents)
+
+
+def _set_in(raw: Mapping[str, Any]) -> Iterator[FieldPath]:
+    """The paths of these fields in an object."""
+    if "status" in raw:
+        yield ("status",)
+    metadata = fields_at(raw, "metadata")
+    yield from (("metadata", name) for name in _METADATA if name in metadata)
+    annotations = fields_at(metadata, "annotations")
+    if annotations and all(name in _ANNOTATIONS for name in annotations):
+        yield ("metadata", "annotations")
+    else:
+        yield from (("metadata", "annotations", name) for name in _ANNOTATIONS if name in annotations)

@@ -13,9 +13,8 @@ from kubectl_dra.api.releases import Release
 from kubectl_dra.cluster.applied_manifest import overlay, with_kinds
 from kubectl_dra.cluster.apply import Server
 from kubectl_dra.cluster.files import read_snapshot
-from kubectl_dra.cluster.merge import merged
+from kubectl_dra.cluster.merge import LAST_APPLIED, merged
 from kubectl_dra.cluster.snapshot import RefusedChange, Snapshot
-from kubectl_dra.manifests.set_by_server import LAST_APPLIED
 
 JSON = dict[str, Any]
 V1 = "resource.k8s.io/v1"
