@@ -203,11 +203,6 @@ def rendering(chart: str) -> CommandLine:
     return CommandLine(("helm", "template", chart))
 
 
-def is_file(name: str) -> bool:
-    """Whether an input is a file of this name."""
-    return Path(name).is_file()
-
-
 def chart_of(name: str) -> str:
     """The folder of the chart that a file belongs to, as the file is named; empty if it is in none."""
     path = Path(name)

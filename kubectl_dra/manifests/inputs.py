@@ -144,7 +144,7 @@ def _below(directory: str, exclude: Sequence[str]) -> Iterator[Input]:
         return
     for file in entries:
         name = _join(directory, file.name)
-        if file.name.startswith(".") or _excluded(name, exclude):
+        if file.name.startswith(".") or any(matches(name, pattern) for pattern in exclude):
             continue
         # A link to a directory could lead back to where it came from; pipes and devices never end.
         if file.is_dir(follow_symlinks=False):
@@ -162,10 +162,6 @@ def _is_file(file: os.DirEntry[str]) -> bool:
 
 def _join(directory: str, name: str) -> str:
     return name if directory in (".", "") else f"{directory.rstrip('/')}/{name}"
-
-
-def _excluded(name: str, patterns: Sequence[str]) -> bool:
-    return any(matches(name, pattern) for pattern in patterns)
 
 
 def matches(name: str, pattern: str) -> bool:

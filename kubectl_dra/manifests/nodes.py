@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from operator import is_
 from typing import Any, Final, NamedTuple, cast
 
@@ -28,67 +29,57 @@ class TooDeep(Exception):
     """The text is nested more than ``DEEPEST`` levels deep."""
 
 
-_Loader: type[Any] | None = None
-_LoaderOfJson: type[Any] | None = None
-_LoaderOfRepeated: type[Any] | None = None
 _ANCHOR: Final = re.compile(r"(?<![^\s,\[{])&([^\s,\[\]{}]+)")
 
 
+@cache
 def loader() -> type[Any]:
     """A PyYAML loader that leaves untagged nodes to ``values``; uses the C parser if available."""
-    global _Loader
-    if _Loader is not None:
-        return _Loader
     import yaml
 
-    if yaml.__with_libyaml__:
-        from yaml._yaml import CParser
+    if not yaml.__with_libyaml__:
+        return _slow_loader()
+    from yaml._yaml import CParser
 
-        class FastLoader(_untyped(), CParser):  # type: ignore[misc]
-            pass
+    class FastLoader(_untyped(), CParser):  # type: ignore[misc]
+        pass
 
-        _Loader = FastLoader
-    else:
-        _Loader = _slow_loader()
-    return _Loader
+    return FastLoader
 
 
+@cache
 def loader_of_json() -> type[Any]:
     """A slower loader that accepts all JSON keys: longer than 1,024 characters, or on a line before their colon."""
-    global _LoaderOfJson
-    if _LoaderOfJson is None:
 
-        class LoaderOfJson(_slow_loader()):  # type: ignore[misc]
-            def stale_possible_simple_keys(self) -> None:
-                """Do not discard possible keys."""
+    class LoaderOfJson(_slow_loader()):  # type: ignore[misc]
+        def stale_possible_simple_keys(self) -> None:
+            """Do not discard possible keys."""
 
-        _LoaderOfJson = LoaderOfJson
-    return _LoaderOfJson
+    return LoaderOfJson
 
 
+@cache
 def _loader_of_repeated() -> type[Any]:
     """A slower loader that takes an anchor defined twice, of which an alias means the nearest above, as YAML 1.2 says
     and kubectl does; PyYAML's composers refuse it.
     """
-    global _LoaderOfRepeated
-    if _LoaderOfRepeated is None:
-        import yaml
+    import yaml
 
-        class LoaderOfRepeated(_untyped(), yaml.composer.Composer, _parser()):  # type: ignore[misc]
-            def __init__(self, stream: Any) -> None:
-                _parser().__init__(self, stream)
-                yaml.composer.Composer.__init__(self)
+    class LoaderOfRepeated(_untyped(), yaml.composer.Composer, _parser()):  # type: ignore[misc]
+        def __init__(self, stream: Any) -> None:
+            _parser().__init__(self, stream)
+            yaml.composer.Composer.__init__(self)
 
-            def compose_node(self, parent: Any, index: Any) -> Any:
-                event = self.peek_event()
-                if not isinstance(event, yaml.AliasEvent):
-                    self.anchors.pop(event.anchor, None)
-                return super().compose_node(parent, index)
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            event = self.peek_event()
+            if not isinstance(event, yaml.AliasEvent):
+                self.anchors.pop(event.anchor, None)
+            return super().compose_node(parent, index)
 
-        _LoaderOfRepeated = LoaderOfRepeated
-    return _LoaderOfRepeated
+    return LoaderOfRepeated
 
 
+@cache
 def _parser() -> type[Any]:
     """PyYAML's parser of events: the one in C if available."""
     import yaml

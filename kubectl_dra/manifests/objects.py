@@ -41,13 +41,7 @@ class ManifestObject(NamedTuple):
 
 def is_object(raw: Any) -> bool:
     """Whether it has the apiVersion and kind that every Kubernetes object has."""
-    return (
-        isinstance(raw, dict)
-        and isinstance(raw.get("apiVersion"), str)
-        and isinstance(raw.get("kind"), str)
-        and bool(raw["apiVersion"])
-        and bool(raw["kind"])
-    )
+    return isinstance(raw, dict) and _text(raw.get("apiVersion")) and _text(raw.get("kind"))
 
 
 ObjectKey = tuple[str, str, str]

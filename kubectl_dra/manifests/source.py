@@ -157,8 +157,10 @@ def scalar_spans(text: str, roots: Iterable[Any]) -> set[tuple[int, int]]:
 # Why a text cannot be read, in one sentence: where the error is, and what to do.
 
 # What only a template's author writes unquoted; workflow engines put other {{…}} into finished manifests.
-_HELM: Final = re.compile(r"\{\{-?\s*(\.(Values|Release|Chart|Capabilities|Files|Template)\b|include\b|template\b)")
-_TEMPLATE: Final = re.compile(r"\{\{|\{%")
+HELM_ACTION: Final = re.compile(
+    r"\{\{-?\s*(\.(Values|Release|Chart|Capabilities|Files|Template)\b|include\b|template\b)"
+)
+ACTION: Final = re.compile(r"\{\{|\{%")
 _JSON: Final = re.compile(r'(?:---)?\s*(?P<object>\{\s*["}])')
 _REFUSED: Final = re.compile(r"^(?:%|---[ \t]+[^ \t\r\n#])", re.MULTILINE)
 
@@ -169,12 +171,12 @@ class TemplateError(FileError):
 
 def is_template(source: Source, start: int, end: int) -> bool:
     """Whether a part of the text contains something like a template action."""
-    return _TEMPLATE.search(source.text, start, end) is not None
+    return ACTION.search(source.text, start, end) is not None
 
 
 def helm_action(source: Source, root: Node) -> TemplateError | None:
     """The error for a document that is valid YAML although it contains a Helm action outside of quotes."""
-    for match in _HELM.finditer(source.text, root.start_mark.index, root.end_mark.index):
+    for match in HELM_ACTION.finditer(source.text, root.start_mark.index, root.end_mark.index):
         if nodes.is_plain(root, match.start()):
             return template_error(source, source.place(match.start())[0])
     return None
@@ -204,7 +206,7 @@ def template_error(source: Source, line: int) -> TemplateError:
 
 def _template_at(source: Source, span: tuple[int, int]) -> TemplateError | None:
     """The error to give if a syntax error in the span most likely means that the text is a template."""
-    match = _TEMPLATE.search(source.text, *span) or _HELM.search(source.text)
+    match = ACTION.search(source.text, *span) or HELM_ACTION.search(source.text)
     return None if match is None else template_error(source, source.place(match.start())[0])
 
 

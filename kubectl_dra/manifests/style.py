@@ -135,10 +135,8 @@ def spread_out(value: Any, lead: str, style: Style) -> str:
 
 def key_flow(key: str, style: Style) -> str:
     """A key, quoted in JSON and in files that quote their keys."""
-    return quoted(key, '"' if style.json else style.quote) if style.quoted_keys or style.json else _key(key, style)
-
-
-def _key(key: str, style: Style) -> str:
+    if style.quoted_keys or style.json:
+        return quoted(key, '"' if style.json else style.quote)
     return flow(key, style._replace(quoted=False))
 
 

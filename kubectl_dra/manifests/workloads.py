@@ -303,12 +303,9 @@ def pod_specs(workload: Mapping[str, Any]) -> Iterator[WorkloadPodSpec]:
                         place, value, fields_at(value, "metadata"), (*place, "metadata"), complete=False
                     )
                 continue
-            above: Any = workload
             # PodTemplate has metadata beside the spec; elsewhere the object's own is what there is.
-            for step in place[:-1] if key == ("", "PodTemplate") else ():
-                above = above[step]
             meta = (*place[:-1], "metadata") if key == ("", "PodTemplate") else ("metadata",)
-            yield WorkloadPodSpec(place, value, fields_at(above, "metadata"), meta, complete=key[0] == "")
+            yield WorkloadPodSpec(place, value, fields_at(workload, *meta), meta, complete=key[0] == "")
     if key == ("helm.toolkit.fluxcd.io", "HelmRelease"):
         yield from _app_template(workload)
 
@@ -322,10 +319,8 @@ def _replaces(workflow: Any) -> bool:
 def specs_at(workload: Mapping[str, Any], path: TemplatePath) -> Iterator[WorkloadPodSpec]:
     """The pod specs of an object at a path, of a kind that is not in the tables."""
     for place, value in _walk(workload, path, ()):
-        above: Any = workload
-        for step in place[:-1]:
-            above = above[step]
-        yield WorkloadPodSpec(place, value, fields_at(above, "metadata"), (*place[:-1], "metadata"), complete=False)
+        meta = (*place[:-1], "metadata")
+        yield WorkloadPodSpec(place, value, fields_at(workload, *meta), meta, complete=False)
 
 
 def evident_specs(value: Any, path: FieldPath = ()) -> Iterator[WorkloadPodSpec]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.changes import leaves
-from kubectl_dra.manifests.charts import chart_of, is_file
+from kubectl_dra.manifests.charts import chart_of
 from kubectl_dra.manifests.documents import Document, each_document
-from kubectl_dra.manifests.source import Source
+from kubectl_dra.manifests.source import ACTION, HELM_ACTION, Source
 from kubectl_dra.manifests.values import distinct_nodes
 from kubectl_dra.migrate.reading import evidence, named_in, pointed, relevant
 from kubectl_dra.migrate.vendors.catalogue import VendorCatalogue, is_extended
@@ -135,11 +136,8 @@ class Placeholder(NamedTuple):
 
 
 _KINDS: Final = (
-    Placeholder(
-        re.compile(r"\{\{-?\s*(?:\.(?:Values|Release|Chart|Capabilities|Files|Template)\b|include\b|template\b)"),
-        "helm template CHART | kubectl dra migrate -",
-    ),
-    Placeholder(re.compile(r"\{\{|\{%"), _ITS_TOOL),
+    Placeholder(HELM_ACTION, "helm template CHART | kubectl dra migrate -"),
+    Placeholder(ACTION, _ITS_TOOL),
     Placeholder(re.compile(r"\$\([A-Za-z_]\w*\)"), "kubectl kustomize DIR | kubectl dra migrate -"),
     Placeholder(re.compile(r"\$\{[^}\n]+\}|\$[A-Za-z_]\w*"), "envsubst < FILE | kubectl dra migrate -"),
     Placeholder(
@@ -154,7 +152,7 @@ def fill_in(text: str, name: str = "") -> str:
     for kind in _KINDS:
         if kind.pattern.search(text):
             command = kind.command.replace("CHART", shlex.quote(chart)) if (chart := chart_of(name)) else kind.command
-            command = command.replace("FILE", shlex.quote(name)) if is_file(name) else command
+            command = command.replace("FILE", shlex.quote(name)) if Path(name).is_file() else command
             return f"migrate it filled in ({command}), {_THEN}"
     return ""
 

@@ -12,7 +12,7 @@ from kubectl_dra.manifests.changes import Change
 from kubectl_dra.manifests.objects import ManifestObject, ObjectKey, object_key, title
 from kubectl_dra.migrate import codes
 from kubectl_dra.migrate.codes import Safety
-from kubectl_dra.migrate.model import MigrationSettings, Note, ObjectPlan, Remark, Sort, Step
+from kubectl_dra.migrate.model import MigrationSettings, Note, ObjectPlan, Remark, Sort
 from kubectl_dra.migrate.new_objects import in_version
 from kubectl_dra.migrate.reading import File
 from kubectl_dra.migrate.vendors.catalogue import is_extended
@@ -132,15 +132,11 @@ def _not_ignored(file: File, manifest: ManifestObject, plan: ObjectPlan) -> Obje
         plan = replace(plan, steps=(), objects=(), notes=())
     return replace(
         plan,
-        steps=tuple(_step_not_ignored(file, manifest, step) for step in plan.steps),
+        steps=tuple(replace(step, notes=_notes_not_ignored(file, manifest, step.notes)) for step in plan.steps),
         objects=tuple(new for new in plan.objects if plan.steps or not file.ignores(manifest, new.code, ())),
         notes=_notes_not_ignored(file, manifest, plan.notes),
         refusals=tuple(refusal for refusal in plan.refusals if not file.ignores(manifest, refusal.code, refusal.path)),
     )
-
-
-def _step_not_ignored(file: File, manifest: ManifestObject, step: Step) -> Step:
-    return replace(step, notes=_notes_not_ignored(file, manifest, step.notes))
 
 
 def _notes_not_ignored(file: File, manifest: ManifestObject, notes: Iterable[Note]) -> tuple[Note, ...]:

@@ -64,29 +64,27 @@ def environment(
     return Advice(tuple(changes), tuple(notes), tuple(refusals))
 
 
-def _found(spec: WorkloadPodSpec, users: Collection[FieldPath]) -> list[tuple[str, str, FieldPath, bool]]:
+def _found(spec: WorkloadPodSpec, users: Collection[FieldPath]) -> Iterator[tuple[str, str, FieldPath, bool]]:
     """Everything that a flag may concern: kind of place, name, path, and whether it may be removed."""
-    out: list[tuple[str, str, FieldPath, bool]] = []
     for container in containers(spec):
         for index, variable in enumerate(items_at(container.content, "env")):
             if isinstance(variable, Mapping) and isinstance(variable.get("name"), str):
-                out.append(("env", variable["name"], (*container.path, "env", index), container.path in users))
+                yield "env", variable["name"], (*container.path, "env", index), container.path in users
         # Values of charts have them by name.
         for name in fields_at(container.content, "env"):
-            out.append(("env", str(name), (*container.path, "env", name), container.path in users))
+            yield "env", str(name), (*container.path, "env", name), container.path in users
     for name in fields_at(spec.metadata, "annotations"):
         # Those of the object itself may be about more than these pods.
         removable = spec.metadata_path != ("metadata",) or spec.path == ("spec",)
-        out.append(("annotation", str(name), (*spec.metadata_path, "annotations", name), removable))
+        yield "annotation", str(name), (*spec.metadata_path, "annotations", name), removable
     for field in ("runtimeClassName", "schedulerName"):
         value = spec.content.get(field)
         if isinstance(value, str) and value:
-            out.append((field, value, (*spec.path, field), True))
+            yield field, value, (*spec.path, field), True
     for index, volume in enumerate(items_at(spec.content, "volumes")):
         host = value_at(volume, ("hostPath", "path"))
         if host and isinstance(host, str):
-            out.append(("hostPath", host, (*spec.path, "volumes", index, "hostPath"), False))
-    return out
+            yield "hostPath", host, (*spec.path, "volumes", index, "hostPath"), False
 
 
 # What workload controllers derive from device requests and must be told explicitly after the migration.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -268,12 +268,6 @@ def _read(value: str, labelled: Labelled, resource: Resource) -> _Value:
     return out
 
 
-def values_of(raw: Sequence[object]) -> tuple[str, ...] | None:
-    """The values of an expression; None if one of them is not a text."""
-    values = tuple(value for value in raw if isinstance(value, str))
-    return values if len(values) == len(raw) else None
-
-
 # Conditions on node labels in a pod's spec, and what remains when some are removed.
 
 TERMS: Final[FieldPath] = (
@@ -331,11 +325,11 @@ def _term(path: FieldPath, raw: Any) -> StatedTerm:
 
 
 def _expression(path: FieldPath, raw: Mapping[str, Any]) -> Stated:
-    key, operator = raw.get("key"), raw.get("operator")
-    values = values_of(items_at(raw, "values"))
-    if not isinstance(key, str) or not isinstance(operator, str) or values is None:
+    key, operator, values = raw.get("key"), raw.get("operator"), items_at(raw, "values")
+    texts = all(isinstance(value, str) for value in values)
+    if not isinstance(key, str) or not isinstance(operator, str) or not texts:
         return Stated(path, key if isinstance(key, str) else "", None)
-    return Stated(path, key, Condition(key, operator, values))
+    return Stated(path, key, Condition(key, operator, tuple(values)))
 
 
 def emptied(spec: Mapping[str, Any], removed: Collection[FieldPath]) -> tuple[Delete, ...]:

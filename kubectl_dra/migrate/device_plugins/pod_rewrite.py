@@ -187,7 +187,7 @@ def _pod(
     for path, entries in wiring.references.items():
         changes += added(raw, (*path, "resources", "claims"), entries)
     changes += [*beside.changes, *advice.changes]
-    changes += _tolerated(spec, moving, settings, said)
+    changes += _tolerated(raw, spec, moving, settings, said)
     if is_patch(raw) and not base_claims(raw, surroundings.objects, settings.catalogue):
         doubts.append(
             "no container has an image, so it is probably a patch, and kustomize would not read a new object in its "
@@ -281,7 +281,9 @@ def _gates(asks: Sequence[Ask], settings: MigrationSettings) -> Iterator[Note]:
                 yield Note("MIG138", ask.keys[0], message)
 
 
-def _tolerated(spec: WorkloadPodSpec, asks: Sequence[Ask], settings: MigrationSettings, said: _Said) -> list[Change]:
+def _tolerated(
+    raw: Mapping[str, Any], spec: WorkloadPodSpec, asks: Sequence[Ask], settings: MigrationSettings, said: _Said
+) -> Iterator[Change]:
     """Tolerations for taints that the vendor's nodes are known to have; others would never match."""
     taints = {taint for ask in asks for taint in settings.catalogue.vendor(ask.resource.vendor).taints}
     wanted = missing(spec.content, [ask.resource for ask in asks])
@@ -294,9 +296,7 @@ def _tolerated(spec: WorkloadPodSpec, asks: Sequence[Ask], settings: MigrationSe
             f"adds {what} {keys}: for an extended resource an admission plugin may add {them}, for a claim none does"
         )
         said.notes.append(Note("MIG107", path, message, writes=True))
-    if spec.content.get("tolerations"):
-        return [Append(path, dict(toleration)) for toleration in known]
-    return [Set(path, [dict(toleration) for toleration in known])] if known else []
+    return added(raw, path, known)
 
 
 def _can_be_shared(raw: Mapping[str, Any], settings: MigrationSettings, said: _Said) -> bool:
