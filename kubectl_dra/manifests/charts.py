@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -16,10 +15,9 @@ from kubectl_dra.api.releases import Release
 from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import FileError
 from kubectl_dra.manifests.documents import Document, each_document
-from kubectl_dra.manifests.inputs import HELMED, Input, chart_above
+from kubectl_dra.manifests.inputs import HELMED, Input, chart_above, run_to_end
 from kubectl_dra.manifests.source import decode
 
-HELM_SECONDS: Final = 120.0
 _MOST_BROKEN: Final = 20
 # What in a chart is no file of values.
 _OWN: Final = frozenset(("templates", "crds", "charts", "Chart.yaml", "requirements.yaml"))
@@ -120,12 +118,7 @@ def rendered(chart: str, release: Release, values: Sequence[str] = (), sets: Seq
     command = ["helm", "template", "release", chart, "--kube-version", version]
     command += [word for file in values for word in ("--values", file)]
     command += [word for value in sets for word in ("--set", value)]
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=HELM_SECONDS)
-    except subprocess.TimeoutExpired:
-        raise FileError(f"helm template took more than {HELM_SECONDS:.0f} s", chart) from None
-    except OSError as error:
-        raise FileError(f"helm cannot be run: {error.strerror or error}", chart) from None
+    done = run_to_end(command, chart)
     if done.returncode:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
         # Advice of helm's may come behind the error.

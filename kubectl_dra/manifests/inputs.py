@@ -27,7 +27,8 @@ HELMED: Final = "(helm)"
 LARGEST: Final = 64_000_000
 _MOST_FILES: Final = 64_000
 """More bytes than most files have."""
-KUSTOMIZE_SECONDS: Final = 120.0
+SECONDS: Final = 120.0
+"""How long a program may take that builds manifests."""
 
 
 class Input(NamedTuple):
@@ -179,6 +180,20 @@ def matches(name: str, pattern: str) -> bool:
     return False
 
 
+def run_to_end(command: Sequence[str], name: str) -> subprocess.CompletedProcess[bytes]:
+    """A program, run to its end, which builds what errors call by a name.
+
+    Raises:
+        FileError: it cannot be run, or takes too long.
+    """
+    try:
+        return subprocess.run(command, capture_output=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        raise FileError(f"{' '.join(command[:2])} took more than {SECONDS:.0f} s", name) from None
+    except OSError as error:
+        raise FileError(f"{command[0]} cannot be run: {error.strerror or error}", name) from None
+
+
 def build(directory: str) -> bytes:
     """The output of ``kubectl kustomize`` or ``kustomize build`` for a directory.
 
@@ -188,12 +203,7 @@ def build(directory: str) -> bytes:
     for program, command in (("kubectl", "kustomize"), ("kustomize", "build")):
         if shutil.which(program) is None:
             continue
-        try:
-            done = subprocess.run([program, command, directory], capture_output=True, timeout=KUSTOMIZE_SECONDS)
-        except subprocess.TimeoutExpired:
-            raise FileError(f"{program} {command} took more than {KUSTOMIZE_SECONDS:.0f} s", directory) from None
-        except OSError as error:
-            raise FileError(f"{program} cannot be run: {error.strerror or error}", directory) from None
+        done = run_to_end((program, command, directory), directory)
         if done.returncode:
             cause = cause_of(done.stderr.decode("utf-8", "replace"))
             raise FileError(f"{program} {command} failed: {cause}", directory)

@@ -250,7 +250,9 @@ def _one(
         if name not in can:
             lost.setdefault(reasons.get(name), []).append(name)
     return LandingComparison(
-        *("", "", ""),
+        "",
+        "",
+        "",
         resources,
         could,
         can,
