@@ -234,8 +234,10 @@ class Group(Struct):
     kustomizations: list[Kustomization]
     texts: dict[str, Source]
     said: dict[str, list[Remark]] = field(default_factory=dict)
-    problem: BuildObstacle | None = None
-    at: Kustomization | None = None
+
+
+Stopped = tuple[Kustomization, BuildObstacle]
+"""The kustomization for which a group stays as it is, and why."""
 
 
 def groups_of(kustomizations: Sequence[Kustomization], texts: Mapping[str, Source]) -> list[Group]:
@@ -321,14 +323,14 @@ def original(path: str, name: str) -> Source:
         return Source(name, "")
 
 
-def put_back(group: Group, files: dict[str, MigratedFile], names: Mapping[str, str]) -> None:
+def put_back(group: Group, files: dict[str, MigratedFile], names: Mapping[str, str], stopped: Stopped) -> None:
     """Leave all files of a group unchanged."""
-    assert group.at is not None and group.problem is not None
-    place = names.get(group.at.path, name_of(group.at))
+    at, obstacle = stopped
+    place = names.get(at.path, name_of(at))
     for path in group.texts:
         old = files.get(path)
         if old is not None and old.changed:
-            files[path] = without_changes(old, place, group.problem)
+            files[path] = without_changes(old, place, obstacle)
 
 
 def without_changes(file: MigratedFile, place: str, obstacle: BuildObstacle) -> MigratedFile:

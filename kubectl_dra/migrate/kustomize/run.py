@@ -29,7 +29,7 @@ from kubectl_dra.migrate.kustomize.build_differences import (
 )
 from kubectl_dra.migrate.kustomize.existing_patches import fitted, without_json_patches
 from kubectl_dra.migrate.kustomize.layout import Layout, built_from, is_for
-from kubectl_dra.migrate.kustomize.outcome import BuildObstacle, Group, Workshop, can_build, groups_of
+from kubectl_dra.migrate.kustomize.outcome import BuildObstacle, Group, Stopped, Workshop, can_build, groups_of
 from kubectl_dra.migrate.kustomize.overlay_claims import (
     lacks_claims,
 )
@@ -52,13 +52,13 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
         InputError: as ``engine.migrate``.
     """
     report = migrate(inputs, job)
-    names = {_absolute(file.name): file.name for file in inputs if file.data is None}
-    files = {_absolute(file.name): file for file in report.files}
+    names = {os.path.realpath(file.name): file.name for file in inputs if file.data is None}
+    files = {os.path.realpath(file.name): file for file in report.files}
     files |= without_json_patches(files, names, job)
     changed = {
         path: file.text
         for file in files.values()
-        if file.changed and file.text is not None and (path := _absolute(file.name)) in names
+        if file.changed and file.text is not None and (path := os.path.realpath(file.name)) in names
     }
     layout = built_from(sorted(changed), names) if changed else Layout([], ())
     groups = groups_of(
@@ -77,20 +77,18 @@ def migrate_built(inputs: Sequence[Input], job: MigrationJob) -> MigrationReport
     if not groups and not unbuilt and not outside:
         return report
     for item in outside:
-        file = files.get(_absolute(item.file), MigratedFile(item.file, None))
-        files[_absolute(item.file)] = file._replace(items=(*file.items, item))
+        file = files.get(os.path.realpath(item.file), MigratedFile(item.file, None))
+        files[os.path.realpath(item.file)] = file._replace(items=(*file.items, item))
     files |= {path: outcome.without_changes(file, "", outcome.UNSEEN) for path, file in unbuilt.items()}
+    unchanged: set[str] = set()
     for group in groups:
-        if not can_build():
-            _unverified(group, notes)
-        else:
-            _verify(group, names, job, report.left, notes)
-        if group.problem:
-            outcome.put_back(group, files, names)
-        else:
+        stopped = _verify(group, names, job, report.left, notes) if can_build() else _unverified(group, notes)
+        if stopped is None:
             outcome.put(group, files, names)
+        else:
+            outcome.put_back(group, files, names, stopped)
+            unchanged |= {names[path] for path in group.texts if path in names}
     results = tuple(sorted(files.values(), key=lambda file: _order(file.name, names)))
-    unchanged = {names[path] for group in groups if group.problem for path in group.texts if path in names}
     if unchanged.intersection(item.file for item, _ in report.set_aside):
         # What stays as it is has no claims.
         aside = [(item, raw) for item, raw in report.set_aside if item.file not in unchanged]
@@ -125,17 +123,14 @@ def _order(name: str, names: Mapping[str, str]) -> tuple[int, str]:
     return (listed.index(name), name) if name in listed else (len(listed), name)
 
 
-def _absolute(name: str) -> str:
-    return os.path.realpath(name)
-
-
-def _unverified(group: Group, notes: list[str]) -> None:
+def _unverified(group: Group, notes: list[str]) -> Stopped | None:
+    """The obstacle where nothing can be built and patches change, else a note."""
     for overlay in group.kustomizations:
         if _touched(overlay, group.texts):
-            group.at, group.problem = overlay, outcome.UNKNOWN
-            return
+            return overlay, outcome.UNKNOWN
     names = ", ".join(outcome.name_of(overlay) for overlay in group.kustomizations)
     notes.append(f"{names}: not built before and after, because neither kubectl nor kustomize is available")
+    return None
 
 
 def _verify(
@@ -144,19 +139,17 @@ def _verify(
     job: MigrationJob,
     undone: Collection[tuple[str, ObjectKey]],
     notes: list[str],
-) -> None:
-    """Build all of a group before and after. Make what overlays need, or report the obstacle."""
+) -> Stopped | None:
+    """Build all of a group before and after, and make what overlays need. Returns the obstacle if that fails."""
     buildable = [overlay for overlay in group.kustomizations if not overlay.is_component]
     used = {part.path for overlay in buildable for part in closure(overlay)}
     for overlay in group.kustomizations:
         if overlay.path not in used and _touched(overlay, group.texts):
-            group.at, group.problem = overlay, outcome.UNUSED
-            return
+            return overlay, outcome.UNUSED
     for overlay in buildable:
         remote = _in_the_way(overlay, group.texts)
         if remote:
-            group.at, group.problem = overlay, outcome.remote(remote)
-            return
+            return overlay, outcome.remote(remote)
         notes += [
             f"{outcome.shown(part.path)}: {word} is not fetched; it was left out of the builds, and nothing of it "
             "is migrated"
@@ -169,25 +162,23 @@ def _verify(
         for overlay, built in shop.all_built(buildable):
             if isinstance(built, str):
                 remote = next((word for part in closure(overlay) for word in part.remote), "")
-                group.at, group.problem = overlay, outcome.remote(remote) if remote else outcome.unbuilt(built)
-                return
+                return overlay, outcome.remote(remote) if remote else outcome.unbuilt(built)
             before[overlay.directory] = built.decode("utf-8", "replace")
         shop.put({path: text.encode(text.text) for path, text in group.texts.items()})
         waiting = list(buildable)
         seen: dict[str, Mapping[str, str]] = {}
         for _ in range(_PASSES):
             for overlay in waiting:
-                group.problem = _settled(group, overlay, shop, before[overlay.directory], names, job, undone)
-                if group.problem:
-                    group.at = overlay
-                    return
+                obstacle = _settled(group, overlay, shop, before[overlay.directory], names, job, undone)
+                if obstacle is not None:
+                    return overlay, obstacle
                 seen[overlay.directory] = _texts_of(overlay, group)
             # What one overlay needs may stand in a component of others.
             waiting = [overlay for overlay in buildable if _texts_of(overlay, group) != seen[overlay.directory]]
             if not waiting:
                 _without_empty_lists(group)
-                return
-        group.at, group.problem = waiting[0], outcome.UNSETTLED
+                return None
+        return waiting[0], outcome.UNSETTLED
 
 
 def _without_empty_lists(group: Group) -> None:
