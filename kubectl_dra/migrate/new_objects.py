@@ -236,6 +236,11 @@ def _candidates(name: str) -> Iterator[str]:
         yield f"{shortened(name, MAX_LABEL - len(str(number)) - 1)}-{number}"
 
 
+def named_in_space(name: str, namespace: str) -> dict[str, str]:
+    """The metadata of a new object; without a namespace where none is said."""
+    return {"name": name, **({"namespace": namespace} if namespace else {})}
+
+
 def namespace_of(raw: Mapping[str, Any]) -> str:
     """The namespace of an object's pods; empty where it does not say."""
     target = value_at(raw, ("spec", "targetNamespace")) if raw.get("kind") == "HelmRelease" else None

@@ -41,7 +41,15 @@ from kubectl_dra.migrate.model import (
     PlanSurroundings,
     Step,
 )
-from kubectl_dra.migrate.new_objects import free_object, in_version, namespace_of, roles, template_key, workload_name
+from kubectl_dra.migrate.new_objects import (
+    free_object,
+    in_version,
+    named_in_space,
+    namespace_of,
+    roles,
+    template_key,
+    workload_name,
+)
 
 # Pods of one ResourceClaim run on one node, if its device is on one: only one pod, or pods that may stand together.
 _MAY_SHARE: Final = frozenset(
@@ -398,7 +406,7 @@ def _of_all(pods: Sequence[_Pod], claim: Claim, settings: MigrationSettings, raw
 
 def claim_object(kind: str, name: str, namespace: str, claim: Claim, safety: Safety) -> NewObject:
     """A ResourceClaim, or a template for one, that is added for a workload."""
-    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    metadata = named_in_space(name, namespace)
     spec = claim.spec if kind == "ResourceClaim" else {"spec": claim.spec}
     raw: dict[str, Any] = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata, "spec": spec}
     reason = "each pod gets a claim like this" if kind == "ResourceClaimTemplate" else "all pods use this claim"

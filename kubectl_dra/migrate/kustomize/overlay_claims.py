@@ -32,7 +32,7 @@ from kubectl_dra.migrate.kustomize.build_differences import (
     with_patches,
 )
 from kubectl_dra.migrate.kustomize.layout import is_for
-from kubectl_dra.migrate.new_objects import added_behind, documents_of
+from kubectl_dra.migrate.new_objects import added_behind, documents_of, named_in_space
 
 CLAIMS: Final = "kubectl-dra-claims.yaml"
 HEADING: Final = "# The claims for devices that patches here ask for, written by kubectl dra migrate.\n"
@@ -65,23 +65,15 @@ def overlay_claims(
     new = {object_key(raw): raw for raw in wanted}
     there = {object_key(raw) for raw in built}
     for part in with_components(overlay) if missing else ():
-        yield from _claims_of_patches(part, overlay, missing, old, new, there, texts)
+        if f"{part.directory}/{CLAIMS}" not in texts:
+            yield from _claims_of_patches(part, missing, _Claiming(overlay, old, new, there, {}), texts)
 
 
 def _claims_of_patches(
-    part: Kustomization,
-    overlay: Kustomization,
-    missing: Sequence[BuildDifference],
-    old: Mapping[ObjectKey, Mapping[str, Any]],
-    new: Mapping[ObjectKey, Mapping[str, Any]],
-    there: Collection[ObjectKey],
-    texts: Texts,
+    part: Kustomization, missing: Sequence[BuildDifference], claiming: _Claiming, texts: Texts
 ) -> Iterator[Repaired]:
-    """The claims of the patches of a kustomization, which is ``overlay`` itself or a component of it."""
-    claims = f"{part.directory}/{CLAIMS}"
-    if claims in texts:
-        return
-    templates: dict[str, Mapping[str, Any]] = {}
+    """The claims of the patches of a kustomization, which is the overlay itself or a component of it."""
+    overlay, old, new, _, templates = claiming
 
     def referring(patch: InlinePatch, source: Source) -> str:
         """The text of a patch with references to claims."""
@@ -92,10 +84,7 @@ def _claims_of_patches(
                 for lost in missing:
                     fits = is_for(patch, lost.object, overlay) if patch.target else is_of(raw.object, lost.object)
                     if fits and lost.object in old and lost.object in new:
-                        # The base's namespace is no longer given to what stands in an overlay.
-                        space = "" if overlay.document.object.get("namespace") else lost.object[1]
-                        names = _named(raw, lost, space, _added(lost, old, new), new, there, templates)
-                        changes.setdefault(document.index, []).extend(_referring(raw, lost, old, new, names))
+                        changes.setdefault(document.index, []).extend(claiming.changes(raw, lost))
         return with_changes(documents, changes) if changes else source.text
 
     for patch, path in patch_files(part):
@@ -116,6 +105,74 @@ def _claims_of_patches(
         text = claims_listed(part, {**texts, part.path: own.with_text(text)})
     if text != own.text:
         yield Repaired(part.path, text, "claims" if templates else "pods")
+
+
+class _Claiming(NamedTuple):
+    """What an overlay builds ``old``, before the migration, and should build ``new``, by key; what is ``there`` now.
+
+    ``templates`` gets the claim templates that the overlay needs of its own, by name.
+    """
+
+    overlay: Kustomization
+    old: Mapping[ObjectKey, Mapping[str, Any]]
+    new: Mapping[ObjectKey, Mapping[str, Any]]
+    there: Collection[ObjectKey]
+    templates: dict[str, Mapping[str, Any]]
+
+    def changes(self, patch: ManifestObject, lost: BuildDifference) -> Iterator[Change]:
+        """The changes that give the pods and containers of a patch their claims and tolerations."""
+        names = self._names(patch, lost)
+        at = lost.path[:-1]
+        both = self.old[lost.object], self.new[lost.object]
+        was, will = (value_at(raw, at) or {} for raw in both)
+        mine = next((spec for spec in pod_specs(patch.object) if spec.path == at), None)
+        first, last = (next(spec for spec in pod_specs(raw) if spec.path == at) for raw in both)
+        if mine is None:
+            raise EditRefused("the patch has no pod there")
+        root = patch.path
+        # A list of a patch takes the place of the base's.
+        claims = [
+            {key: names.get(str(value), value) if key in CLAIM_REFERENCES else value for key, value in claim.items()}
+            for claim in will.get("resourceClaims", ())
+        ]
+        yield Set((*root, *at, "resourceClaims"), claims)
+        if will.get("tolerations") != was.get("tolerations"):
+            yield Set((*root, *at, "tolerations"), will["tolerations"])
+        before = {container.name: container.content for container in containers(first)}
+        patched = {container.name: container.path for container in containers(mine)}
+        for container in containers(last):
+            listed: FieldPath = ("resources", "claims")
+            used = value_at(container.content, listed)
+            if used and used != value_at(before.get(container.name, {}), listed):
+                if container.name not in patched:
+                    raise EditRefused("the patch does not have the container")
+                place = (*patched[container.name], *listed)
+                if value_at(patch.object, place[:-1]) is None:
+                    yield Set((*root, *place[:-1]), {"claims": used})
+                else:
+                    yield Set((*root, *place), used)
+
+    def _names(self, patch: ManifestObject, lost: BuildDifference) -> dict[str, str]:
+        """What new claims of the build are called in the overlay; adds to ``templates`` those that are not there."""
+        _, space, built = lost.object
+        was, will = (value_at(raws[lost.object], lost.path) or () for raws in (self.old, self.new))
+        metadata = patch.object.get("metadata") or {}
+        # The base's namespace is no longer given to what stands in an overlay; its own is given to all it builds.
+        namespace = metadata.get("namespace") or ("" if self.overlay.document.object.get("namespace") else space)
+        own = str(metadata.get("name") or "patched")
+        names: dict[str, str] = {}
+        for claim in (claim for claim in will if claim not in was):
+            for field, kind in CLAIM_REFERENCES.items():
+                name = str(claim.get(field, ""))
+                raw = self.new.get((kind, space, name))
+                if raw is None:
+                    continue
+                # A long name of the build was cut, so that the workload's is not in it.
+                names[name] = mine = name.replace(built, own) if built in name else f"{own}-{claim.get('name')}"
+                # Where the base has it, a patch that replaces a list only took the pod's reference away.
+                if (kind, space, name) not in self.there:
+                    self.templates[mine] = {**raw, "metadata": named_in_space(mine, namespace)}
+        return names
 
 
 def with_claims(part: Kustomization, claims: Objects, texts: Texts) -> Repaired:
@@ -156,91 +213,6 @@ def _there(path: str, texts: Texts, files: Collection[str], what: str) -> Source
     if not kinds or not kinds <= set(CLAIM_REFERENCES.values()) or not (path in texts or path in files):
         raise EditRefused(f"{Path(path).name}, which it would get, is there already and is no {what}")
     return source
-
-
-def _added(
-    difference: BuildDifference,
-    old: Mapping[ObjectKey, Mapping[str, Any]],
-    new: Mapping[ObjectKey, Mapping[str, Any]],
-) -> list[Mapping[str, Any]]:
-    """The claims that the pods have after the migration and not before."""
-    was, will = (value_at(raws[difference.object], difference.path) or () for raws in (old, new))
-    return [claim for claim in will if claim not in was]
-
-
-def _named(
-    patch: ManifestObject,
-    difference: BuildDifference,
-    namespace: str,
-    added: Sequence[Mapping[str, Any]],
-    new: Mapping[ObjectKey, Mapping[str, Any]],
-    there: Collection[ObjectKey],
-    templates: dict[str, Mapping[str, Any]],
-) -> dict[str, str]:
-    """What the new claims of a build are called in the overlay; the objects are added to ``templates``, unless they
-    are ``there`` already.
-
-    ``namespace`` is that of the workload where the overlay gives it none itself.
-    """
-    _, space, built = difference.object
-    metadata = patch.object.get("metadata") or {}
-    namespace = metadata.get("namespace") or namespace
-    own = str(metadata.get("name") or "patched")
-    names: dict[str, str] = {}
-    for claim in added:
-        for field, kind in CLAIM_REFERENCES.items():
-            name = str(claim.get(field, ""))
-            raw = new.get((kind, space, name))
-            if raw is None:
-                continue
-            # A long name of the build was cut, so that the workload's is not in it.
-            mine = name.replace(built, own) if built in name else f"{own}-{claim.get('name')}"
-            names[name] = mine
-            if (kind, space, name) in there:
-                # The base has it; a patch that replaces a list only took the pod's reference away.
-                continue
-            # The namespace of the kustomization is given to all that it builds.
-            inner = {"name": mine, **({"namespace": namespace} if namespace else {})}
-            templates[mine] = {**raw, "metadata": inner}
-    return names
-
-
-def _referring(
-    patch: ManifestObject,
-    difference: BuildDifference,
-    old: Mapping[ObjectKey, Mapping[str, Any]],
-    new: Mapping[ObjectKey, Mapping[str, Any]],
-    names: Mapping[str, str],
-) -> Iterator[Change]:
-    """The changes that give the pods and containers of a patch their claims and tolerations."""
-    at = difference.path[:-1]
-    was, will = (value_at(objects[difference.object], at) or {} for objects in (old, new))
-    mine = next((spec for spec in pod_specs(patch.object) if spec.path == at), None)
-    first, last = (next(spec for spec in pod_specs(raws[difference.object]) if spec.path == at) for raws in (old, new))
-    if mine is None:
-        raise EditRefused("the patch has no pod there")
-    root = patch.path
-    # A list of a patch takes the place of the base's.
-    yield Set((*root, *at, "resourceClaims"), [_renamed(claim, names) for claim in will.get("resourceClaims", ())])
-    if will.get("tolerations") != was.get("tolerations"):
-        yield Set((*root, *at, "tolerations"), will["tolerations"])
-    before = {pod_container.name: pod_container.content for pod_container in containers(first)}
-    patched = {pod_container.name: pod_container.path for pod_container in containers(mine)}
-    for container in containers(last):
-        listed: FieldPath = ("resources", "claims")
-        claims = value_at(container.content, listed)
-        if claims and claims != value_at(before.get(container.name, {}), listed):
-            if container.name not in patched:
-                raise EditRefused("the patch does not have the container")
-            place = (*patched[container.name], *listed)
-            if value_at(patch.object, place[:-1]) is None:
-                yield Set((*root, *place[:-1]), {"claims": claims})
-            else:
-                yield Set((*root, *place), claims)
-
-
-def _renamed(claim: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    return {key: names.get(str(value), value) if key in CLAIM_REFERENCES else value for key, value in claim.items()}
 
 
 # Counts of devices that patches asked for, as patches of the claims that the pods have now.

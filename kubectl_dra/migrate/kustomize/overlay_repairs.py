@@ -33,6 +33,7 @@ from kubectl_dra.migrate.kustomize.overlay_claims import (
     overlay_claims,
     with_claims,
 )
+from kubectl_dra.migrate.new_objects import named_in_space
 
 _CONTAINERS = ("containers", "initContainers")
 
@@ -135,7 +136,7 @@ class _PodPatch(NamedTuple):
             if (kind, self.key[1], claim[field]) not in self.is_now:
                 # The namespace of the kustomization is given to all that it builds.
                 space = "" if self.overlay.document.object.get("namespace") else self.key[1]
-                self.claims[name] = {**raw, "metadata": {"name": name, **({"namespace": space} if space else {})}}
+                self.claims[name] = {**raw, "metadata": named_in_space(name, space)}
         return out
 
 
