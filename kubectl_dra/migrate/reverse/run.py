@@ -191,6 +191,8 @@ def _remove(file: File, freed: AbstractSet[ObjectKey]) -> None:
 
 
 _MOST_TRIES: Final = 32
+_PodClaims = Sequence[tuple[WorkloadPodSpec, Sequence[MadeClaim]]]
+"""The pods of an object, each with its claims."""
 
 
 class Reversal(NamedTuple):
@@ -244,20 +246,24 @@ def _workload(
         ) from None
     rest = {key: other for key, other in by_key.items() if key not in created}
     around = PlanSurroundings(rest.values(), frozenset(rest), alike=dict(_of_siblings(raw, created, by_key)))
+    way = _Forward(raw, created, around, forward)
     problem = ""
     fitting: list[tuple[list[Change], list[Resource]]] = []
     for changes, resources in _tries(entries, choices, settings):
-        difference = _difference(raw, changed(raw, changes), created, around, forward)
+        difference = way.difference(changed(raw, changes))
         problem = problem or difference
         if not difference:
             fitting.append((changes, resources))
-    if fitting:
-        changes, resources = fitting[0]
-        alike = [resource.name for _, others_too in fitting[1:] for resource in others_too if resource not in resources]
-        planned = _planned(raw, entries, changes, resources, created, around, forward, alike)
-        return Reversal(replace(planned, refusals=tuple(others)), freed)
-    path = next((*spec.path, "resourceClaims") for spec, claims in entries if claims)
-    raise Stop(NOT_OURS, path, problem or "it asks for devices in a way that migrate does not write")
+    if not fitting:
+        raise Stop(NOT_OURS, _place(entries), problem or "it asks for devices in a way that migrate does not write")
+    changes, resources = fitting[0]
+    alike = [resource.name for _, others_too in fitting[1:] for resource in others_too if resource not in resources]
+    return Reversal(replace(_planned(way, entries, changes, resources, alike), refusals=tuple(others)), freed)
+
+
+def _place(entries: _PodClaims) -> FieldPath:
+    """The list with the first claim."""
+    return next((*spec.path, "resourceClaims") for spec, claims in entries if claims)
 
 
 def _of_siblings(
@@ -301,7 +307,7 @@ def _entries(
 
 
 def _tries(
-    entries: Sequence[tuple[WorkloadPodSpec, Sequence[MadeClaim]]],
+    entries: _PodClaims,
     choices: Mapping[tuple[ObjectKey, str], Sequence[Named]],
     settings: MigrationSettings,
 ) -> Iterator[tuple[list[Change], list[Resource]]]:
@@ -328,9 +334,8 @@ def _tries(
     if not fitted and problem is not None:
         raise problem
     if len(fitted) > 1 and not _alike([resources for _, resources in fitted.values()]):
-        path = next((*spec.path, "resourceClaims") for spec, claims in entries if claims)
         either = " or ".join(", ".join(dict.fromkeys(names)) for names in fitted)
-        raise Stop(NO_RESOURCE, path, f"the claim can have been made from {either}")
+        raise Stop(NO_RESOURCE, _place(entries), f"the claim can have been made from {either}")
     yield from fitted.values()
 
 
@@ -340,41 +345,36 @@ def _alike(tries: Sequence[Sequence[Resource]]) -> bool:
     return len(set(map(repr, unnamed))) == 1
 
 
-def _difference(
-    now: Mapping[str, Any],
-    before: Mapping[str, Any],
-    created: Mapping[ObjectKey, Mapping[str, Any]],
-    around: PlanSurroundings,
-    forward: MigrationSettings,
-) -> str:
-    """Difference between the migrated ``before`` and the current state; empty if there is none."""
-    planned = device_plugins.plan(before, around, forward)
-    after, objects = carried_out(planned, before)
-    if not objects and planned.refusals:
-        return f"migrate would refuse what it would have been: {planned.refusals[0].message}"
-    for key, raw in created.items():
-        if key not in objects:
-            return f"migrate would not give its {key[0]} the name {key[2]}"
-        if objects[key].get("spec") != raw.get("spec"):
-            return f"{key[0]} {key[2]} is not what migrate makes: it was written or changed by hand"
-    if len(objects) != len(created):
-        return "migrate would make more claims of it than there are"
-    return "" if after == now else "the pod uses its claims in another way than migrate writes"
+class _Forward(NamedTuple):
+    """An object as it is now, and what migrate ``created`` for it when it went forward with these settings."""
+
+    now: Mapping[str, Any]
+    created: Mapping[ObjectKey, Mapping[str, Any]]
+    around: PlanSurroundings
+    settings: MigrationSettings
+
+    def difference(self, before: Mapping[str, Any]) -> str:
+        """Difference between the migrated ``before`` and the current state; empty if there is none."""
+        planned = device_plugins.plan(before, self.around, self.settings)
+        after, objects = carried_out(planned, before)
+        if not objects and planned.refusals:
+            return f"migrate would refuse what it would have been: {planned.refusals[0].message}"
+        for key, raw in self.created.items():
+            if key not in objects:
+                return f"migrate would not give its {key[0]} the name {key[2]}"
+            if objects[key].get("spec") != raw.get("spec"):
+                return f"{key[0]} {key[2]} is not what migrate makes: it was written or changed by hand"
+        if len(objects) != len(self.created):
+            return "migrate would make more claims of it than there are"
+        return "" if after == self.now else "the pod uses its claims in another way than migrate writes"
 
 
 def _planned(
-    raw: Mapping[str, Any],
-    entries: Sequence[tuple[WorkloadPodSpec, Sequence[MadeClaim]]],
-    changes: Sequence[Change],
-    resources: Sequence[Resource],
-    created: Mapping[ObjectKey, Mapping[str, Any]],
-    around: PlanSurroundings,
-    forward: MigrationSettings,
-    alike: Sequence[str],
+    way: _Forward, entries: _PodClaims, changes: Sequence[Change], resources: Sequence[Resource], alike: Sequence[str]
 ) -> ObjectPlan:
     names = ", ".join(resource.name for resource in resources)
-    path = next((*spec.path, "resourceClaims") for spec, claims in entries if claims)
-    shared = forward.share == "claim" and raw.get("kind") != "Pod"
+    path = _place(entries)
+    shared = way.settings.share == "claim" and way.now.get("kind") != "Pod"
     reason = f"the claim becomes {names} again"
     if shared:
         reason += "; each pod then has devices of its own, and all of them together shared these"
@@ -386,7 +386,7 @@ def _planned(
     for spec, claims in entries:
         extra += _tolerations(spec, resources) if claims else []
     less = [*changes, *extra]
-    if extra and not _difference(raw, changed(raw, less), created, around, forward):
+    if extra and not way.difference(changed(way.now, less)):
         reason = "a toleration is there that migrate may have added, or somebody by hand"
         steps.append(Step(TOLERATION, extra[0].path, reason, tuple(extra), "unsafe"))
     message = "what migrate took out beside the request (implied labels, variables, annotations) is not kept anywhere"
