@@ -85,19 +85,12 @@ def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue, *, patch: bool 
     held: set[str] = set()
     beside: list[str] = []
     kept: list[str] = []
-    annotations = fields_at(spec.metadata, "annotations")
-    scheduler = str(spec.content.get("schedulerName") or "")
     for container in containers(spec):
         refusals += _no_amounts(container, catalogue)
-        amounts = _amounts(container)
-        values = {name: amounts_at[0][1] for name, amounts_at in amounts.items()}
-        for name, amounts_at in amounts.items():
-            if not is_extended(name):
-                continue
+        for name, amounts_at, resource in _resources(container, spec, catalogue):
             keys = tuple(path for path, _ in amounts_at)
-            resource = catalogue.resource(name, values, annotations, scheduler)
             if resource is None:
-                if not is_zero(values[name]):
+                if not is_zero(amounts_at[0][1]):
                     refusals.append(_unknown(name, container, keys[0]))
                     beside.append(name)
                 continue
@@ -140,15 +133,23 @@ def read_asks(spec: WorkloadPodSpec, catalogue: VendorCatalogue, *, patch: bool 
 
 def meanings(spec: WorkloadPodSpec, catalogue: VendorCatalogue) -> dict[str, Resource]:
     """What each known resource of a pod is there: HAMi's nvidia.com/gpu is another one than NVIDIA's."""
-    annotations, scheduler = fields_at(spec.metadata, "annotations"), str(spec.content.get("schedulerName") or "")
     out: dict[str, Resource] = {}
     for container in containers(spec):
-        values = {name: amounts_at[0][1] for name, amounts_at in _amounts(container).items()}
-        for name in filter(is_extended, values):
-            resource = catalogue.resource(name, values, annotations, scheduler)
+        for name, _, resource in _resources(container, spec, catalogue):
             if resource is not None:
                 out.setdefault(name, resource)
     return out
+
+
+def _resources(
+    container: PodContainer, spec: WorkloadPodSpec, catalogue: VendorCatalogue
+) -> Iterator[tuple[str, list[tuple[FieldPath, Any]], Resource | None]]:
+    """The extended resources of a container, with their paths and values, and what each is there."""
+    annotations, scheduler = fields_at(spec.metadata, "annotations"), str(spec.content.get("schedulerName") or "")
+    amounts = _amounts(container)
+    values = {name: amounts_at[0][1] for name, amounts_at in amounts.items()}
+    for name in filter(is_extended, amounts):
+        yield name, amounts[name], catalogue.resource(name, values, annotations, scheduler)
 
 
 def _no_amounts(container: PodContainer, catalogue: VendorCatalogue) -> Iterator[PlanRefusal]:
@@ -200,11 +201,7 @@ def _count(name: str, amounts_at: Iterable[tuple[FieldPath, Any]]) -> int:
     values: dict[str, Quantity] = {}
     for path, value in amounts_at:
         if value is None:
-            raise _Problem(
-                "MIG114",
-                f"{name} has no number",
-                _NO_NUMBER,
-            )
+            raise _Problem("MIG114", f"{name} has no number", _NO_NUMBER)
         try:
             quantity = Quantity.from_json(value)
         except QuantityError:
