@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
@@ -9,8 +10,10 @@ from typing import Any, Final
 import yaml
 
 from kubectl_dra.api.releases import Release
+from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.edits import edited
 from kubectl_dra.manifests.inputs import Input
+from kubectl_dra.manifests.source import comments_of
 from kubectl_dra.manifests.values import scalar
 from kubectl_dra.migrate.engine import MIGRATIONS, MigrationJob, migrate
 from kubectl_dra.migrate.model import MigratedFile, Migration, MigrationReport, MigrationSettings
@@ -80,6 +83,11 @@ def back(text: str, chosen: MigrationSettings | None = None, *, unsafe: bool = T
     for file in report.files:
         assert_reversible(file)
     return next((file.text.after for file in report.files if file.text is not None), text), report
+
+
+def comments(text: str) -> Counter[str]:
+    """The comments of a text."""
+    return Counter(comments_of(text, [document.root for document in read_documents(text, "f.yaml")]))
 
 
 def assert_reversible(file: MigratedFile) -> None:

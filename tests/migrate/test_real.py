@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -12,10 +11,9 @@ import pytest
 
 from kubectl_dra.manifests.documents import read_documents
 from kubectl_dra.manifests.inputs import Input
-from kubectl_dra.manifests.source import comments_of
 from kubectl_dra.migrate.engine import MigrationJob, migrate
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport
-from tests.migrate.runs import assert_reversible, settings
+from tests.migrate.runs import assert_reversible, comments, settings
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "cases" / "real"
 TABLE = Path(__file__).parent / "real" / "README.md"
@@ -78,16 +76,12 @@ def check(file: MigratedFile, data: bytes) -> None:
     assert file.text.source.encode(before) == data
     assert after.endswith("\n") == before.endswith("\n")
     assert after.count("\r\n") in (0, after.count("\n"))
-    assert not _comments(before) - _comments(after)
+    assert not comments(before) - comments(after)
     # What goes is about the devices: lines that are gone are few, and none of them is a comment alone.
     gone = [line[2:] for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line.startswith("- ")]
     assert len(gone) < len(before.splitlines()) / 2 + 3
     for document in read_documents(before, "f.yaml"):
         assert document.object["kind"] in after
-
-
-def _comments(text: str) -> Counter[str]:
-    return Counter(comments_of(text, [document.root for document in read_documents(text, "f.yaml")]))
 
 
 @pytest.mark.parametrize("name", list(files()) if FOLDER.is_dir() else [])

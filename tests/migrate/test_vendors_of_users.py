@@ -37,11 +37,15 @@ beside:
 """
 
 
+def loading(folder: Path, text: str) -> VendorCatalogue:
+    file = folder / "x.yaml"
+    file.write_text(text)
+    return load([str(file)])
+
+
 @pytest.fixture
 def loaded(tmp_path: Path) -> VendorCatalogue:
-    file = tmp_path / "acme.yaml"
-    file.write_text(GOOD)
-    return load([str(file)])
+    return loading(tmp_path, GOOD)
 
 
 @pytest.mark.parametrize(
@@ -79,11 +83,8 @@ def test_the_driver_of_a_known_class_is_known(loaded: VendorCatalogue) -> None:
 
 
 def test_a_user_overrides_a_built_in_name(tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text(
-        "vendor: mine\ntitle: Mine\nresources:\n  - {name: nvidia.com/gpu, kind: whole, class: mig.nvidia.com}\n"
-    )
-    found = load([str(file)]).resource("nvidia.com/gpu")
+    text = "vendor: mine\ntitle: Mine\nresources:\n  - {name: nvidia.com/gpu, kind: whole, class: mig.nvidia.com}\n"
+    found = loading(tmp_path, text).resource("nvidia.com/gpu")
     assert found is not None and (found.vendor, found.device_class) == ("mine", "mig.nvidia.com")
 
 
@@ -157,9 +158,8 @@ def test_one_clear_error(tmp_path: Path, case: str) -> None:
     text, message = WRONG[case]
     assert text != GOOD
     file = tmp_path / "x.yaml"
-    file.write_text(text)
     with pytest.raises(InputError) as raised:
-        load([str(file)])
+        loading(tmp_path, text)
     assert message in str(raised.value)
     assert str(file) in str(raised.value)
     assert len(str(raised.value)) < 600 + len(str(file))
@@ -172,14 +172,13 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_hostile_pattern_takes_no_time(tmp_path: Path) -> None:
-    file = tmp_path / "slow.yaml"
-    file.write_text(
+    text = (
         "vendor: slow\ntitle: Slow\nresources:\n"
         "  - {pattern: 'x\\.y/(a*)*(a*)*(a*)*b', kind: whole, class: gpu.nvidia.com}\n"
         "labels:\n  - {pattern: 'x\\.y/(a|aa)+b', action: keep}\n"
     )
     began = time.process_time()
-    catalogue = load([str(file)])
+    catalogue = loading(tmp_path, text)
     assert catalogue.resource("x.y/" + "a" * 63) is None
     assert catalogue.resource("x.y/" + "a" * 60 + "b") is not None
     assert time.process_time() - began < 5
@@ -188,28 +187,24 @@ def test_a_hostile_pattern_takes_no_time(tmp_path: Path) -> None:
 def test_a_file_that_grows_by_aliases_is_refused(tmp_path: Path) -> None:
     lines = ["vendor: bomb", "title: Bomb", "sources:", "  - &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"  - &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
-    file = tmp_path / "bomb.yaml"
-    file.write_text("\n".join(lines) + "\nresources: []\n")
     with pytest.raises(InputError):
-        load([str(file)])
+        loading(tmp_path, "\n".join(lines) + "\nresources: []\n")
 
 
 def test_a_class_that_the_name_tells(tmp_path: Path) -> None:
-    file = tmp_path / "ascend.yaml"
-    file.write_text(
+    text = (
         "vendor: ours\ntitle: Ours\nresources:\n"
         "  - pattern: huawei\\.com/Ascend(?P<model>[0-9A-Z]+)\n    kind: whole\n"
         "    class: npu-{model}.project-hami.io\n    driver: ascend.project-hami.io\n"
     )
-    found = load([str(file)]).resource("huawei.com/Ascend910B3")
+    found = loading(tmp_path, text).resource("huawei.com/Ascend910B3")
     assert found is not None
     assert (found.device_class, found.driver) == ("npu-910B3.project-hami.io", "ascend.project-hami.io")
 
 
 def test_a_label_that_is_the_same_as_itself(tmp_path: Path) -> None:
-    file = tmp_path / "x.yaml"
-    file.write_text(GOOD.replace("labels:\n", "labels:\n  - {pattern: '(?P<k>.+)', action: select, same_as: '{k}'}\n"))
-    catalogue = load([str(file)])
+    itself = "labels:\n  - {pattern: '(?P<k>.+)', action: select, same_as: '{k}'}\n"
+    catalogue = loading(tmp_path, GOOD.replace("labels:\n", itself))
     found = catalogue.resource("acme.io/npu")
     assert found is not None
     assert catalogue.label("zone", found) is None
@@ -251,11 +246,9 @@ spec:
 
 
 def test_what_is_said_to_stay_is_not_brought_up_again(tmp_path: Path) -> None:
-    file = tmp_path / "ours.yaml"
-    file.write_text(STAYS)
     inputs = [Input("f.yaml", True, ASKING.encode())]
     assert {item.code for item in migrate(inputs, MigrationJob(settings())).items("refusal")} == {"MIG111", "MIG113"}
-    chosen = MigrationSettings(load([str(file)]), settings().release)
+    chosen = MigrationSettings(loading(tmp_path, STAYS), settings().release)
     report = migrate(inputs, MigrationJob(chosen))
     assert not report.open and [item.code for item in report.items("change")] == ["MIG107", "MIG101"]
     (note,) = [item for item in report.items("note") if item.code == "MIG133"]
@@ -267,8 +260,7 @@ def test_what_is_said_to_stay_is_not_brought_up_again(tmp_path: Path) -> None:
 
 
 def test_a_kind_of_the_user(tmp_path: Path) -> None:
-    file = tmp_path / "ours.yaml"
-    file.write_text(
+    vendors = (
         "vendor: ours\ntitle: Ours\nresources: []\nworkloads:\n"
         "- {group: example.org, kind: Trainer, path: spec.groups.*.pod}\n"
     )
@@ -276,10 +268,9 @@ def test_a_kind_of_the_user(tmp_path: Path) -> None:
         "apiVersion: example.org/v1\nkind: Trainer\nmetadata: {name: a}\nspec:\n  groups:\n  - pod:\n"
         "      containers:\n      - name: c\n        resources:\n          limits: {nvidia.com/gpu: 1}\n"
     )
-    chosen = MigrationSettings(load([str(file)]), settings().release)
+    chosen = MigrationSettings(loading(tmp_path, vendors), settings().release)
     report = migrate([Input("f.yaml", True, text.encode())], MigrationJob(chosen))
     assert [item.sort for item in report.items() if item.sort != "note"] == ["change", "change", "object"]
     assert report.files[0].text is not None and "resourceClaimTemplateName: a-gpu" in report.files[0].text.after
-    file.write_text(file.read_text().replace("spec.groups.*.pod", "spec..pod"))
     with pytest.raises(InputError):
-        load([str(file)])
+        loading(tmp_path, vendors.replace("spec.groups.*.pod", "spec..pod"))
