@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, TypedDict, Unpack
 
 from kubectl_dra.api.releases import EVERY, Releases
 from kubectl_dra.api.schema import FieldPath
@@ -19,61 +19,58 @@ Scope = Literal["object", "set"]
 ANY_KIND = ("*",)
 """For ``kinds``: every item: all of resource.k8s.io, pods and pod templates, workloads, quotas, namespaces."""
 
-ALWAYS: Final[Mapping[Severity, str]] = MappingProxyType({})
-"""For ``otherwise``: a rule with one severity."""
+
+class RuleFacts(TypedDict, total=False):
+    """What a rule says in its class statement.
+
+    ``code`` is DRA and three digits: 1 structure and API, 2 selectors, 3 requests and constraints, 4 wiring
+    between objects, 5 lifecycle and gates, 6 drivers, 7 device plugins, 8 taints and admin access, 9 files.
+    ``name`` is in lower case with hyphens. ``kinds`` are the kinds that are checked; "Pod" means pods and the
+    pod templates of workloads. ``releases`` are those for which the rule holds. ``scope`` is "set" if the rule
+    examines ``context.given``: it then runs after all files are read. ``migrates``: ``kubectl dra migrate`` makes the
+    change, or says what is in the way. ``otherwise`` are the severities that a finding can have besides ``severity``,
+    each with where. ``fixed_where`` says which findings can be fixed if not all can; ``some_safe``: some fixes are
+    safe though ``fixable`` is unsafe.
+    ``told_by`` are the codes of rules that tell the cause of what this one finds: where one of them has a finding in
+    the same place that is not milder, its own is left out.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    kinds: tuple[str, ...]
+    releases: Releases
+    fixable: Safety
+    scope: Scope
+    migrates: bool
+    otherwise: Mapping[Severity, str]
+    fixed_where: str
+    some_safe: bool
+    told_by: tuple[str, ...]
 
 
 class Rule:
     """The base of all rules. A code never changes its meaning; a removed rule takes its code with it.
 
-    ``code`` is DRA and three digits: 1 structure and API, 2 selectors, 3 requests and constraints, 4 wiring
-    between objects, 5 lifecycle and gates, 6 drivers, 7 device plugins, 8 taints and admin access, 9 files.
-    Its texts are on its page, ``docs/rules/CODE.md``.
-    ``name`` is in lower case with hyphens. ``kinds`` are the kinds that are checked; "Pod" means pods and the
-    pod templates of workloads. ``releases`` are those for which the rule holds. ``scope`` is "set" if the rule
-    examines ``context.given``: it then runs after all files are read. ``otherwise`` are the severities that a finding
-    can have besides ``severity``, each with where. ``fixed_where`` says which findings can be fixed if not all can;
-    ``some_safe``: some fixes are safe though ``fixable`` is unsafe.
-    ``told_by`` are the codes of rules that tell the cause of what this one finds: where one of them has a finding in
-    the same place that is not milder, its own is left out.
+    A rule's docstring is for readers of the code; its texts are on its page, ``docs/rules/CODE.md``.
     """
 
-    code: ClassVar[str]
-    name: ClassVar[str]
-    severity: ClassVar[Severity]
+    code: ClassVar[str] = ""
+    name: ClassVar[str] = ""
+    severity: ClassVar[Severity] = "error"
     kinds: ClassVar[tuple[str, ...]] = ()
     releases: ClassVar[Releases] = EVERY
     fixable: ClassVar[Safety] = "none"
     scope: ClassVar[Scope] = "object"
     migrates: ClassVar[bool] = False
-    otherwise: ClassVar[Mapping[Severity, str]] = ALWAYS
+    otherwise: ClassVar[Mapping[Severity, str]] = MappingProxyType({})
     fixed_where: ClassVar[str] = ""
     some_safe: ClassVar[bool] = False
     told_by: ClassVar[tuple[str, ...]] = ()
 
-    def __init_subclass__(
-        cls,
-        *,
-        code: str = "",
-        name: str = "",
-        severity: Severity = "error",
-        kinds: tuple[str, ...] = (),
-        releases: Releases = EVERY,
-        fixable: Safety = "none",
-        scope: Scope = "object",
-        migrates: bool = False,
-        otherwise: Mapping[Severity, str] = ALWAYS,
-        fixed_where: str = "",
-        some_safe: bool = False,
-        told_by: tuple[str, ...] = (),
-    ) -> None:
-        """A rule says in its class statement what it is; its docstring is for readers of the code.
-
-        ``migrates``: ``kubectl dra migrate`` makes the change, or says what is in the way.
-        """
-        cls.code, cls.name, cls.severity, cls.kinds = code, name, severity, kinds
-        cls.releases, cls.fixable, cls.scope, cls.migrates = releases, fixable, scope, migrates
-        cls.otherwise, cls.fixed_where, cls.some_safe, cls.told_by = otherwise, fixed_where, some_safe, told_by
+    def __init_subclass__(cls, **facts: Unpack[RuleFacts]) -> None:
+        for fact, value in facts.items():
+            setattr(cls, fact, value)
 
     @classmethod
     def page(cls) -> CodePage:

@@ -5,52 +5,34 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Unpack
 
 from msgspec.structs import replace
 
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.lint.analysis.server_verdict import later_violations_of, verdict_of, violations_of
 from kubectl_dra.lint.context import Context, once
-from kubectl_dra.lint.finding import Fix, LintFinding, Safety
+from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.locate import token_range
-from kubectl_dra.lint.rule import ANY_KIND, Rule
+from kubectl_dra.lint.rule import ANY_KIND, Rule, RuleFacts
 from kubectl_dra.manifests.changes import Splice, value_at
 
 if TYPE_CHECKING:
     from kubectl_dra.admission.server.model import Violation
 
 
-class ServerRule(Rule):
+class ServerRule(Rule, kinds=ANY_KIND):
     """A rule whose findings are the API server's: all of them share one verdict per object."""
 
-    reasons: ClassVar[tuple[str, ...]] = ()
+    reasons: ClassVar[tuple[str, ...]]
     """The server's reasons that the rule covers."""
-    server_rules: ClassVar[tuple[str, ...]] = ()
+    server_rules: ClassVar[tuple[str, ...]]
     """The server's rules that only this rule covers, whatever their reason."""
 
     def __init_subclass__(
-        cls,
-        *,
-        code: str,
-        name: str,
-        fixable: Safety = "none",
-        reasons: tuple[str, ...] = (),
-        server_rules: tuple[str, ...] = (),
-        fixed_where: str = "",
-        some_safe: bool = False,
-        told_by: tuple[str, ...] = (),
+        cls, reasons: tuple[str, ...] = (), server_rules: tuple[str, ...] = (), **facts: Unpack[RuleFacts]
     ) -> None:
-        super().__init_subclass__(
-            code=code,
-            name=name,
-            severity="error",
-            kinds=ANY_KIND,
-            fixable=fixable,
-            fixed_where=fixed_where,
-            some_safe=some_safe,
-            told_by=told_by,
-        )
+        super().__init_subclass__(**facts)
         cls.reasons, cls.server_rules = reasons, server_rules
 
     def check(self, context: Context) -> Iterator[LintFinding]:
