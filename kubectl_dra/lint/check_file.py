@@ -17,19 +17,19 @@ from kubectl_dra.lint.accepted import Suppression, may_have_comments, suppressio
 from kubectl_dra.lint.config import Selection
 from kubectl_dra.lint.context import AssumedCluster, Context, Item, ObjectPlace
 from kubectl_dra.lint.finding import LintFinding, LocatedFinding
-from kubectl_dra.lint.incomplete import bare, incomplete
 from kubectl_dra.lint.locate import Texts, excerpt, locate, path_text, plain, pointed, spanned
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.lint.rules import RULES, files
-from kubectl_dra.lint.rules.unchecked_kinds import NamedElsewhere, named_devices
+from kubectl_dra.lint.rules.device_plugins import NamedElsewhere, named_devices
 from kubectl_dra.manifests.changes import value_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each_document
+from kubectl_dra.manifests.groups import OWN, right_group, shares_kind
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
 from kubectl_dra.manifests.kustomization import is_patch
 from kubectl_dra.manifests.objects import is_object, objects, right_group, shares_kind
 from kubectl_dra.manifests.source import Source, decode, scalar_spans
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, WorkloadPodSpec, loses_claims, pod_specs
-from kubectl_dra.text import some
+from kubectl_dra.text import edit_distance, some
 
 LARGEST_YAML: Final = 32_000_000
 """Limit in bytes for a YAML file: reading more takes minutes."""
@@ -121,7 +121,7 @@ def _check_text(given: Input, source: Source, job: Job, texts: Texts) -> FileRes
         if document.repeated:
             findings += _duplicates(document)
         if not is_object(document.object):
-            lacks, lacks_both = incomplete(document), bare(document)
+            lacks, lacks_both = _incomplete(document), _bare(document)
             findings += () if lacks is None else (lacks,)
             lacking += () if lacks_both is None else (lacks_both,)
             continue
@@ -335,3 +335,73 @@ def _failed(file: Input, rule: type[Rule], message: str, job: Job) -> FileResult
 def _start(error: FileError) -> tuple[int, int]:
     """Where to place a finding about an error: on the first line if its position is unknown."""
     return error.line or 1, error.column or 1
+
+
+# Documents that are meant to be Kubernetes objects and lack apiVersion or kind.
+
+_PARTS: Final = frozenset(("apiVersion", "kind", "metadata", "spec", "status", "data"))
+"""What an object has at its top. Other YAML has other fields."""
+
+
+def _incomplete(document: Document) -> LocatedFinding | None:
+    """What a document lacks to be an object; None if it is one, or is not meant to be one, as a file of values is not.
+
+    A patch of a kustomization says by its target what it is about.
+    """
+    raw = document.object
+    missing = [field for field in ("apiVersion", "kind") if not (isinstance(raw.get(field), str) and raw[field])]
+    if len(missing) != 1 or not _is_meant(raw, missing[0]) or is_patch(document.name):
+        return None
+    field = missing[0]
+    written = next((key for key in raw if _means(key, field)), None)
+    message = f"{field} is not set"
+    if field in raw and raw[field] not in (None, ""):
+        message = f"{field} is not a text"
+    elif written is not None:
+        message += f"; '{written}' is a misspelling of it"
+    shown = next(key for key in (written, field, "kind", "apiVersion", "metadata") if key in raw)
+    return _lacking(document, shown, field, message, _advice(raw, field))
+
+
+def _bare(document: Document) -> LocatedFinding | None:
+    """The same of a document without both, which is meant to be an object where others of its file are."""
+    raw = document.object
+    shown = next((part for part in ("metadata", "spec") if isinstance(raw.get(part), dict)), None)
+    if shown is None or "kind" in raw or "apiVersion" in raw or is_patch(document.name):
+        return None
+    advice = "Write apiVersion: GROUP/VERSION and kind: KIND, or join it with the document that it belongs to."
+    return _lacking(document, shown, "kind", "apiVersion and kind are not set", advice)
+
+
+def _lacking(document: Document, shown: str, field: str, message: str, advice: str) -> LocatedFinding:
+    at = document.key_position((shown,))
+    finding = spanned(files.Unreadable, document.name, message, at, excerpt(document.source, at))
+    return replace(finding, advice=advice, field=field, document=document.index)
+
+
+def _is_meant(raw: dict[str, Any], missing: str) -> bool:
+    """Whether a mapping that lacks one of the two is meant to be an object."""
+    metadata, spec = raw.get("metadata"), raw.get("spec")
+    named = isinstance(metadata, dict) and any(isinstance(metadata.get(key), str) for key in ("name", "generateName"))
+    if missing == "apiVersion" and OWN.get(str(raw.get("kind"))) == GROUP:
+        return isinstance(metadata, dict) or isinstance(spec, dict)
+    misspelt = [key for key in raw if _means(key, missing)]
+    if not named or not all(key in _PARTS or key in misspelt for key in raw):
+        return False
+    return missing == "kind" or bool(misspelt) or (raw.get("kind") in OWN and isinstance(spec, dict))
+
+
+def _means(key: Any, field: str) -> bool:
+    """Whether a key is a misspelling of a field."""
+    return key not in _PARTS and edit_distance(str(key).lower(), field.lower(), max(1, len(field) // 4)) is not None
+
+
+def _advice(raw: dict[str, Any], field: str) -> str:
+    kind = str(raw.get("kind"))
+    if field == "kind":
+        return "Write kind: KIND, such as ResourceClaim."
+    group = OWN.get(kind)
+    if group is None:
+        return "Write apiVersion: GROUP/VERSION."
+    version = next((life.version for life in LIFECYCLES if life.kind == kind), "v1")
+    return f"Write apiVersion: {group}/{version}." if group else f"Write apiVersion: {version}."

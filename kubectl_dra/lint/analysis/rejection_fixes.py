@@ -16,11 +16,8 @@ from kubectl_dra.api.dra_fields import KINDS, fields, fields_at, values_of
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.lint.analysis.constraint_attributes import attribute_fix
 from kubectl_dra.lint.analysis.corrections import cheaper, device_requests, expression_remedy, meant_name
-from kubectl_dra.lint.analysis.foreign_shapes import real_version, version_fix
-from kubectl_dra.lint.analysis.quota_keys import key_fix
-from kubectl_dra.lint.analysis.server_verdict import gated_fields
-from kubectl_dra.lint.analysis.workload_selectors import selector_fix
-from kubectl_dra.lint.analysis.written_resources import resource_fix
+from kubectl_dra.lint.analysis.server_verdict import gated_fields, real_version, version_fix
+from kubectl_dra.lint.analysis.workload_fixes import key_fix, resource_fix, selector_fix
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import AsWritten, Fix, Safety
 from kubectl_dra.manifests.changes import Change, Delete, Rename, Set, Unwrap, Wrap, changed, value_at

@@ -1,8 +1,11 @@
-"""Which devices a selector is evaluated on, given its request's class, earlier selectors and known drivers."""
+"""Which devices a selector is evaluated on, given its request's class, earlier selectors and known drivers, and what
+becomes of it there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +15,8 @@ from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import CompileError
 from kubectl_dra.data.drivers import Driver, Kind, catalogue
-from kubectl_dra.lint.analysis.possible_results import outcome
+from kubectl_dra.lint.analysis.cel_terms import ConstantComparison, contradiction, demands
+from kubectl_dra.lint.analysis.possible_results import PossibleResults, Shape, outcome
 from kubectl_dra.lint.analysis.published_devices import known_driver, known_kinds
 from kubectl_dra.lint.context import (
     AssumedCluster,
@@ -243,3 +247,115 @@ def read_text(column: Column) -> str:
     """The CEL text that reads a column."""
     table = "capacity" if column.kind == "capacity" else "attributes"
     return f'device.{table}["{column.domain}"].{column.id}'
+
+
+# What becomes of a selector that names what no device has: an error, or nothing where the read is guarded.
+
+NEVER_READ: Final = "; it is read only where a device has it, which none does"
+NOT_NEEDED: Final = "; the rest of the expression decides without it: this term says nothing"
+
+
+def without_harm(target: AskedSelector, column: Column) -> str:
+    """Why an expression never ends in an error though no device has the column, as a clause; empty if it does."""
+    lacking = Lacking(column, column.domain)
+    if _fails(target, lacking, column) and not (
+        target.sure and not any(_fails(target, kind, column) for kind in target.kinds)
+    ):
+        return ""
+    _, failed = outcome(target.program.ast.expression, lacking)
+    return NOT_NEEDED if any(read.column == column for read in failed) else NEVER_READ
+
+
+def harmless(target: AskedSelector, column: Column) -> str:
+    """The same clause if the selector matches devices without the column besides; empty otherwise."""
+    shapes: tuple[Shape, ...] = target.kinds if target.sure else (Lacking(column, column.domain),)
+    return without_harm(target, column) if _matches(target, {}, shapes) else ""
+
+
+def matches_where(target: AskedSelector, known: Mapping[int, PossibleResults]) -> bool:
+    """Whether the selector can match, and never ends in an error, where parts of it have these results, by their id."""
+    shapes: tuple[Shape, ...] = target.kinds if target.sure else (_AnyDevice(),)
+    fails = any(result.error for result in known.values())
+    if fails and any(outcome(target.program.ast.expression, shape, known)[0].error for shape in shapes):
+        return False
+    return _matches(target, known, shapes)
+
+
+class _AnyDevice:
+    """A device of which nothing is known."""
+
+    driver: str | None = None
+
+    def values(self, column: Column) -> None:
+        """Unknown."""
+
+
+def _matches(target: AskedSelector, known: Mapping[int, PossibleResults], shapes: tuple[Shape, ...]) -> bool:
+    return any(outcome(target.program.ast.expression, shape, known)[0].can_be(True) for shape in shapes)
+
+
+def _fails(target: AskedSelector, shape: Shape, column: Column) -> bool:
+    """Whether the expression can end in an error on such a device because it reads the column."""
+    results, failed = outcome(target.program.ast.expression, shape)
+    return results.error and any(read.column == column for read in failed)
+
+
+# Terms of a selector that exclude what its class or another term asks for, and the classes that do not.
+
+
+class Whose(Enum):
+    """Where the other of two terms stands."""
+
+    CLASS = "the class"
+    INSTALLED_CLASS = "the class, as its driver installs it"
+    SELECTOR = "another selector of the list"
+    TERM = "the same selector"
+
+
+class ExcludedTerm(Struct, frozen=True):
+    """A term that can never be true together with an ``other``."""
+
+    term: ConstantComparison
+    other: ConstantComparison
+    whose: Whose
+
+
+def clash(context: Context, target: AskedSelector) -> ExcludedTerm | None:
+    """The first term of a selector that another one excludes."""
+    earlier = [*_of_class(context, target)]
+    earlier += [(demand, Whose.SELECTOR) for program in target.before for demand in demands(program)]
+    own: list[ConstantComparison] = []
+    for demand in demands(target.program):
+        rivals = [*earlier, *((other, Whose.TERM) for other in own)]
+        found = next(((other, whose) for other, whose in rivals if contradiction(other, demand)), None)
+        if found is not None:
+            return ExcludedTerm(demand, *found)
+        own.append(demand)
+    return None
+
+
+def _of_class(context: Context, target: AskedSelector) -> Iterator[tuple[ConstantComparison, Whose]]:
+    if not target.device_class:
+        return
+    given = class_programs(context, target.device_class)
+    # A class of a vendor's name that is in no file is most likely the vendor's.
+    programs = installed_programs(context, target.device_class) if given is None else given
+    for program in programs:
+        for demand in demands(program):
+            yield demand, Whose.INSTALLED_CLASS if given is None else Whose.CLASS
+
+
+def classes_for(context: Context, term: ConstantComparison) -> tuple[str, ...]:
+    """The classes that ask for what a term asks for, too."""
+    names = []
+    for name in class_names(context):
+        given = class_programs(context, name)
+        wanted = [
+            demand
+            for program in (installed_programs(context, name) if given is None else given)
+            for demand in demands(program)
+            if demand.column == term.column
+        ]
+        if wanted and not any(contradiction(demand, term) for demand in wanted):
+            names.append(name)
+    return tuple(names)

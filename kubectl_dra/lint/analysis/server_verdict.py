@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
-from msgspec.structs import replace
-
-from kubectl_dra.api.conversion import gates_in_use
-from kubectl_dra.api.dra_fields import KINDS, gated
-from kubectl_dra.api.releases import lifecycle
+from kubectl_dra.api.dra_fields import gated
+from kubectl_dra.api.releases import GROUP, default_version, versions_of
 from kubectl_dra.api.schema import Field, FieldPath
-from kubectl_dra.lint.context import AssumedCluster, Context, Item, once, stored_key
-from kubectl_dra.manifests.changes import fields_at, value_at
+from kubectl_dra.lint.context import Context, Item, once, stored_key
+from kubectl_dra.lint.finding import Fix
+from kubectl_dra.manifests.changes import Set, fields_at, value_at
 from kubectl_dra.manifests.workloads import pod_templates
 from kubectl_dra.text import whole_number
 
@@ -119,8 +116,6 @@ def later_violations_of(context: Context) -> Iterator[Violation]:
     An unknown field is most likely another one misspelled: nothing is said of what it may stand for, which is what is
     missing beside it, and names that it may have given; nor of its neighbours.
     """
-    from kubectl_dra.lint.analysis.undecoded import Undecoded
-
     verdict = verdict_of(context)
     if verdict is None or verdict.code != BAD_REQUEST:
         return
@@ -238,77 +233,6 @@ def uses_claims(spec: Any) -> bool:
     return False
 
 
-# What API servers of both releases of an upgrade make of an object.
-
-
-class BothReleases(Struct, frozen=True):
-    """The cluster before and after the upgrade, as the API server sees it that gets the object."""
-
-    before: AssumedCluster
-    after: AssumedCluster
-    is_stored: bool
-
-
-@once
-def both_releases(context: Context) -> BothReleases | None:
-    """The two clusters; None if no upgrade is judged.
-
-    A field in a stored object shows that its gate is on; who switched it on goes on doing so.
-    """
-    upgrade = context.target.upgrade
-    if upgrade is None:
-        return None
-    after = replace(context.target, upgrade=None)
-    before = replace(after, release=upgrade.release, features=upgrade.features)
-    if upgrade.is_stored and context.v1 and context.item.kind in KINDS:
-        shown = gates_in_use(context.v1)
-        before = replace(before, features=before.features | shown)
-        after = replace(after, features=after.features | shown)
-    return BothReleases(before, after, upgrade.is_stored)
-
-
-class ServersRefuse(Struct, frozen=True):
-    """What the API servers refuse in an object, of a version that both can serve.
-
-    ``is_frozen``: the later one also refuses every change of the stored object.
-    """
-
-    before: tuple[Violation, ...]
-    after: tuple[Violation, ...]
-    is_frozen: bool = False
-
-
-@once
-def refusals(context: Context) -> ServersRefuse | None:
-    """What both refuse; None if no upgrade is judged, or one of them does not have the object's version."""
-    both = both_releases(context)
-    if both is None:
-        return None
-    # A cluster shows what it stores in the version that it is asked for.
-    if not both.is_stored and not (_is_in(both.before, context) and _is_in(both.after, context)):
-        return None
-    before, after = (tuple(violations_of(Context(context.item, cluster))) for cluster in (both.before, both.after))
-    if both.is_stored:
-        # What is stored is decoded leniently: the field is lost instead.
-        after = tuple(violation for violation in after if violation.rule != "unknown-field")
-    return ServersRefuse(
-        before, after, both.is_stored and bool(after) and not before and _refuses_changes(context, both)
-    )
-
-
-def _is_in(cluster: AssumedCluster, context: Context) -> bool:
-    life = lifecycle(context.item.version, context.item.kind) if context.item.is_dra else None
-    return not context.item.is_dra or (life is not None and life.exists(cluster.release))
-
-
-def _refuses_changes(context: Context, both: BothReleases) -> bool:
-    from kubectl_dra.admission.server.verdict import check_update
-
-    raw, after = context.raw, both.after
-    verdict = check_update(raw, raw, release=after.release, features=after.features, namespaces={})
-    return verdict is not None and not verdict.accepted
-
-
 # Finds the fields of an object that need a feature gate.
 
 _SPECS: Final[Mapping[str, str]] = {
@@ -327,46 +251,97 @@ def gated_fields(context: Context) -> tuple[tuple[FieldPath, Field], ...]:
     return tuple((path, field) for path, field, value in fields if value != {})
 
 
-class FieldKept(Struct, frozen=True):
-    """A field that needs a gate, whether each release keeps it, and in how many places the object has it.
+# Which violations in the rest of an object may come from the fields that were taken out, as nobody can decode them.
 
-    ``path`` leads to the first of them. ``gate`` is the first gate that is off where the field is not kept; empty
-    where the release does not have the field.
-    """
+_OF_NAMES: Final[Mapping[str, str]] = {
+    "constraint-request-unknown": "requests",
+    "config-request-unknown": "requests",
+    "container-claim-unknown": "resourceClaims",
+}
+"""Rules about names that a list gives, with the list."""
+_WITHOUT_NAMES: Final = ("constraints", "config", "containers", "initContainers")
+"""Lists beside these in which nothing gives such a name."""
+_OF_LABELS: Final = ("workload-labels", "workload-selector")
 
-    path: FieldPath
-    before: bool
-    after: bool
-    gate: str
-    places: int
+
+class Undecoded:
+    """The fields that were taken out of an object, and what is left."""
+
+    def __init__(self, rest: Mapping[str, Any], violations: Sequence[Violation]) -> None:
+        self._rest = rest
+        self._paths = tuple(violation.path for violation in violations)
+        self._holders = {path[:-1] for path in self._paths}
+        self._misspelled = {violation.path[:-1] for violation in violations if violation.rule == "unknown-field"}
+
+    def may_cause(self, violation: Violation) -> bool:
+        """Whether a violation in the rest may end when a field that was taken out is corrected."""
+        if violation.rule in _OF_LABELS or violation.path in self._paths:
+            return True
+        if violation.rule in _OF_NAMES:
+            given_in = _OF_NAMES[violation.rule]
+            return any(self._may_name(path, given_in) for path in self._paths)
+        if violation.reason == "Required":
+            return self._may_be_required(violation.path)
+        if violation.reason == "Duplicate" and value_at(self._rest, (*violation.path, "name")):
+            # Its name is there, whatever is wrong beside it.
+            return False
+        return violation.path in self._holders or violation.path[:-1] in self._misspelled
+
+    def _may_be_required(self, path: FieldPath) -> bool:
+        """Whether one of the fields may be what is missing at a path, or a part of it."""
+        if any(path[: len(prefix)] == prefix for prefix in self._paths):
+            return True
+        there = path
+        while there and value_at(self._rest, there) is None:
+            there = there[:-1]
+        # A known field with a wrong type is not another one misspelled.
+        return there in (self._holders if there == path else self._misspelled)
+
+    def _may_name(self, path: FieldPath, given_in: str) -> bool:
+        """Whether a field may give a name in a list: anything but what stands beside a name that is there."""
+        lists = ("devices", given_in) if given_in == "requests" else (given_in,)
+        start = next((at for at in range(len(path)) if path[at : at + len(lists)] == lists), None)
+        if start is None:
+            return not any(part in _WITHOUT_NAMES for part in path)
+        below = path[start + len(lists) + 1 :]
+        entry = path[: len(path) - len(below)]
+        if below[:1] == ("firstAvailable",) and len(below) > 1:
+            entry, below = (*entry, *below[:2]), below[2:]
+        elif given_in == "requests" and len(below) == 1:
+            # It may be the list of alternatives, which have names, too.
+            has = value_at(self._rest, entry)
+            if not isinstance(has, dict) or not has.keys() & {"exactly", "firstAvailable", "deviceClassName"}:
+                return True
+        named = isinstance(value_at(self._rest, (*entry, "name")), str)
+        return not below or not named or below == ("name",)
+
+
+# Objects that are written in the shape of another version than the one that they name.
 
 
 @once
-def fields_switched(context: Context) -> tuple[FieldKept, ...]:
-    """The fields that one release keeps and the other drops, each once, however often the object has it.
-
-    A release that does not know a field at all refuses it: only in stored objects such a field is lost.
+def real_version(context: Context) -> str:
+    """The version that the release serves and in which each field can be decoded, unlike in the one that is named;
+    empty if there is none.
     """
-    both = both_releases(context)
-    if both is None:
-        return ()
-    by_name: dict[tuple[str, ...], FieldKept] = {}
-    for path, field in gated_fields(context):
-        before, after = _keeps(field, both.before), _keeps(field, both.after)
-        known = field.exists(both.before.release) and (both.is_stored or field.exists(both.after.release))
-        if before == after or not known:
-            continue
-        name = tuple(part for part in path if isinstance(part, str))
-        without = both.after if before else both.before
-        off = next((gate for gate in field.gates if not without.has(gate)), "")
-        gate = off if field.exists(without.release) else ""
-        kept = by_name.get(name)
-        by_name[name] = (
-            FieldKept(path, before, after, gate, 1) if kept is None else replace(kept, places=kept.places + 1)
-        )
-    return tuple(by_name.values())
+    from kubectl_dra.admission.server.decoding import decoding_errors
+
+    item, release = context.item, context.release
+    if not item.is_dra or item.is_patch:
+        return ""
+    better = default_version(item.kind, release) or next(iter(versions_of(item.kind, release)), "")
+    if not better or better == item.version:
+        return ""
+    try:
+        wrong_in = [any(decoding_errors(item.raw, GROUP, version, release)) for version in (item.version, better)]
+    except KeyError:
+        # No schema says what such an object has.
+        return ""
+    return better if wrong_in == [True, False] else ""
 
 
-def _keeps(field: Field, cluster: AssumedCluster) -> bool:
-    release = cluster.release
-    return field.exists(release) and not field.is_dropped(release, cluster.features)
+def version_fix(version: str) -> Fix:
+    """Only apiVersion is wrong."""
+    api_version = f"{GROUP}/{version}"
+    title = f"Write apiVersion: {api_version}: the fields are in the shape of {version}, and only apiVersion is wrong"
+    return Fix(title, (Set(("apiVersion",), api_version),), "unsafe")

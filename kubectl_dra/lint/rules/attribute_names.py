@@ -13,13 +13,12 @@ from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import STANDARD, Attribute, Driver, catalogue
-from kubectl_dra.lint.analysis.absent_reads import harmless, matches_where, without_harm
 from kubectl_dra.lint.analysis.cel_terms import column_of
 from kubectl_dra.lint.analysis.constraint_attributes import STANDARD_NAMES, named_attributes
 from kubectl_dra.lint.analysis.corrections import spliced
-from kubectl_dra.lint.analysis.domain_reads import MisreadDomain, misread_domains
-from kubectl_dra.lint.analysis.memory_amounts import memory_fix
+from kubectl_dra.lint.analysis.domain_keys import MisreadDomain, misread_domains
 from kubectl_dra.lint.analysis.possible_results import FAILS, FALSE
+from kubectl_dra.lint.analysis.products import memory_fix
 from kubectl_dra.lint.analysis.published_devices import known_driver, published_domains
 from kubectl_dra.lint.analysis.selector_targets import (
     SELECTOR_KINDS,
@@ -27,14 +26,16 @@ from kubectl_dra.lint.analysis.selector_targets import (
     asked,
     columns,
     drivers_of,
+    harmless,
+    matches_where,
     selectors,
+    without_harm,
 )
-from kubectl_dra.lint.analysis.slips import is_slip
 from kubectl_dra.lint.context import Context, once
 from kubectl_dra.lint.finding import Fix, LintFinding, Severity
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Change, Set, Splice
-from kubectl_dra.text import edit_distance, nearest
+from kubectl_dra.text import edit_distance, is_slip, nearest
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program

@@ -10,9 +10,14 @@ from kubectl_dra.allocation.extended_resources import IMPLICIT_PREFIX
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.command import kubectl
-from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, alternatives, made_by_compute_domain, references
+from kubectl_dra.lint.analysis.claim_requests import (
+    CLAIM_KINDS,
+    alternatives,
+    extended_requests,
+    made_by_compute_domain,
+    references,
+)
 from kubectl_dra.lint.analysis.cluster_devices import evaluated, hidden, of_class
-from kubectl_dra.lint.analysis.extended_requests import extended_requests
 from kubectl_dra.lint.analysis.kustomized import has_old_name
 from kubectl_dra.lint.analysis.selector_targets import class_programs, columns, read_text
 from kubectl_dra.lint.context import Context, items

@@ -20,9 +20,8 @@ from kubectl_dra.api.releases import (
     versions_of,
 )
 from kubectl_dra.lint.analysis.claim_requests import classic_advice, migrate
-from kubectl_dra.lint.analysis.foreign_shapes import real_version
 from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS
-from kubectl_dra.lint.analysis.server_verdict import gated_fields
+from kubectl_dra.lint.analysis.server_verdict import gated_fields, real_version
 from kubectl_dra.lint.context import Context, Item
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.locate import path_text

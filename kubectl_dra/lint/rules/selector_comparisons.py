@@ -11,11 +11,8 @@ from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.constants import FailingConstant, failing_constants
 from kubectl_dra.data.drivers import Attribute, Driver, catalogue
 from kubectl_dra.data.product_names import alike, meant
-from kubectl_dra.lint.analysis.absent_reads import matches_where
 from kubectl_dra.lint.analysis.cel_terms import Constant, ConstantComparison, comparisons, demands
-from kubectl_dra.lint.analysis.contradictions import ExcludedTerm, Whose, clash, classes_for
 from kubectl_dra.lint.analysis.corrections import semver_text, spliced
-from kubectl_dra.lint.analysis.memory_amounts import Published, is_measured, published, size_in
 from kubectl_dra.lint.analysis.mistyped_calls import (
     WORDS,
     MistypedCall,
@@ -24,9 +21,27 @@ from kubectl_dra.lint.analysis.mistyped_calls import (
     wrong_constants,
 )
 from kubectl_dra.lint.analysis.possible_results import FAILS, FALSE
-from kubectl_dra.lint.analysis.product_names import MiscasedPart, common_part, miscased_parts
+from kubectl_dra.lint.analysis.products import (
+    MiscasedPart,
+    Published,
+    common_part,
+    is_measured,
+    miscased_parts,
+    published,
+    size_in,
+)
 from kubectl_dra.lint.analysis.published_devices import known_driver, published_amounts
-from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, AskedSelector, asked, read_text
+from kubectl_dra.lint.analysis.selector_targets import (
+    SELECTOR_KINDS,
+    AskedSelector,
+    ExcludedTerm,
+    Whose,
+    asked,
+    clash,
+    classes_for,
+    matches_where,
+    read_text,
+)
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
