@@ -45,6 +45,21 @@ class Fix(Struct, frozen=True):
     block: tuple[str, ...] = ()
     expression: str = ""
 
+    @classmethod
+    def sure(cls, title: str, *changes: Change, expression: str = "") -> Fix:
+        """Changes that are safe; without any it is only advice."""
+        return cls(title, changes, "safe" if changes else "none", expression=expression)
+
+    @classmethod
+    def guess(cls, title: str, *changes: Change, expression: str = "") -> Fix:
+        """Changes that are likely meant; without any it is only advice."""
+        return cls(title, changes, "unsafe" if changes else "none", expression=expression)
+
+    @property
+    def advice(self) -> Fix:
+        """The same for people alone, without changes."""
+        return replace(self, changes=(), safety="none")
+
 
 class LintFinding(Struct, frozen=True):
     """One thing that is wrong in one object.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypedDict, Unpack
 
 from kubectl_dra.api.releases import EVERY, Releases
 from kubectl_dra.api.schema import FieldPath
@@ -18,6 +18,15 @@ if TYPE_CHECKING:
 Scope = Literal["object", "set"]
 ANY_KIND = ("*",)
 """For ``kinds``: every item: all of resource.k8s.io, pods and pod templates, workloads, quotas, namespaces."""
+
+
+class TextPart(Protocol):
+    """A part of an expression, from one character to another."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
 
 
 class RuleFacts(TypedDict, total=False):
@@ -112,6 +121,18 @@ class Rule:
     def check(self, context: Context) -> Iterator[LintFinding]:
         """Yield what is wrong with ``context.item``."""
         raise NotImplementedError
+
+    def part(
+        self,
+        path: FieldPath,
+        part: TextPart,
+        message: str,
+        *,
+        fix: Fix | str | None = None,
+        severity: Severity | None = None,
+    ) -> LintFinding:
+        """A finding about a part of the text at a path."""
+        return self.finding(path, message, fix=fix, cel=(part.start, part.end), severity=severity)
 
     def finding(
         self,

@@ -302,7 +302,7 @@ class ExtendedRequest(Struct, frozen=True):
         """The change to another name, wherever the container has this one."""
         if name in self.others:
             return Fix(title)
-        return Fix(title, tuple(Rename(path, name) for path in self.paths), "unsafe")
+        return Fix.guess(title, *tuple(Rename(path, name) for path in self.paths))
 
 
 def extended_requests(spec: Any) -> Iterator[ExtendedRequest]:

@@ -53,7 +53,7 @@ def attribute_fix(context: Context, path: FieldPath, name: str) -> Fix | None:
     later = driver.attributes.get(near) if driver is not None else None
     if later is not None and later.since:
         return Fix(f"Write {later.before}, the nearest that earlier releases publish, or {near} from {later.since} on.")
-    return Fix(f"Did you mean {near}?", (Set(path, near),), "unsafe") if near else None
+    return Fix.guess(f"Did you mean {near}?", Set(path, near)) if near else None
 
 
 def domain_fix(context: Context, path: FieldPath, name: str) -> Fix:
@@ -61,12 +61,12 @@ def domain_fix(context: Context, path: FieldPath, name: str) -> Fix:
     drivers = tuple({driver.name: driver for driver in _drivers(context, path)}.values())
     full = _full(name, drivers)
     if full:
-        return Fix(f"Write {full}", (Set(path, full),), "unsafe")
+        return Fix.guess(f"Write {full}", Set(path, full))
     known = {written.rpartition("/")[2]: written for driver in drivers for written in _written(driver)}
     known |= {standard: f"{STANDARD}/{standard}" for standard in STANDARD_NAMES}
     near = nearest(name, known, 1)
     if near:
-        return Fix(f"Did you mean {known[near[0]]}?", (Set(path, known[near[0]]),), "unsafe")
+        return Fix.guess(f"Did you mean {known[near[0]]}?", Set(path, known[near[0]]))
     return Fix(f"Put a domain before it: the driver's, or {STANDARD} for {join(STANDARD_NAMES)}.")
 
 

@@ -57,7 +57,7 @@ def expression_remedy(context: Context, path: FieldPath, text: str) -> Fix | Non
             changes.append((start, end, put))
     if not changes:
         return Fix(keys[0].advice, expression=keys[0].expression) if keys else _condition(root, text)
-    return Fix(news[0][0], (spliced(path, text, changes),), "unsafe")
+    return Fix.guess(news[0][0], spliced(path, text, changes))
 
 
 _TEXT_TESTS: Final = ("contains", "startsWith", "endsWith", "matches")
@@ -188,11 +188,11 @@ def _operators(path: FieldPath, text: str) -> Fix | None:
     if not edits:
         return None
     if all(put == "==" for _, _, put in edits):
-        return Fix("Write == to compare", (spliced(path, text, edits),), "unsafe")
+        return Fix.guess("Write == to compare", spliced(path, text, edits))
     if parsed(spliced(path, text, [(0, 0, ""), *edits, (len(text), len(text), "")]).text) is None:
         return None
     puts = dict.fromkeys(put for _, _, put in edits)
-    return Fix(f"Write {join(puts)}", (spliced(path, text, edits),), "unsafe")
+    return Fix.guess(f"Write {join(puts)}", spliced(path, text, edits))
 
 
 def _in_cel(foreign: str) -> str:
@@ -251,11 +251,11 @@ def _claim(raw: Mapping[str, Any], path: FieldPath) -> Fix | None:
     if near and near[0] in beside:
         return Fix(f'Remove it if "{near[0]}" is meant, which the container has already.')
     if near:
-        return Fix(f'Write "{near[0]}"', (Set((*path, "name"), near[0]),), "unsafe")
+        return Fix.guess(f'Write "{near[0]}"', Set((*path, "name"), near[0]))
     if len(free) == 1 and len(missing) == 1:
         change = (Set((*path, "name"), free[0]),)
         if len(known) == 1:
-            return Fix(f'Write "{free[0]}", the only claim of the pod', change, "unsafe")
+            return Fix.guess(f'Write "{free[0]}", the only claim of the pod', *change)
         # That it belongs to this container is for people to say.
         return Fix(f'Write "{free[0]}" if that is meant: it is the only claim that no container uses.', change)
     return None
@@ -263,7 +263,7 @@ def _claim(raw: Mapping[str, Any], path: FieldPath) -> Fix | None:
 
 def _fix(path: FieldPath, name: str, known: Iterable[str]) -> Fix | None:
     near = nearest(name, tuple(known))
-    return Fix(f'Write "{near[0]}"', (Set(path, near[0]),), "unsafe") if near else None
+    return Fix.guess(f'Write "{near[0]}"', Set(path, near[0])) if near else None
 
 
 def _requests(devices: Any) -> list[str]:

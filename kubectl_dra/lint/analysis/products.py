@@ -14,6 +14,7 @@ from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.lint.analysis.cel_terms import TEXT_TESTS, ConstantComparison, column_of, comparisons, constant, scoped
 from kubectl_dra.lint.analysis.published_devices import known_driver
+from kubectl_dra.lint.analysis.selector_targets import read_text
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix
 from kubectl_dra.manifests.changes import Splice
@@ -72,36 +73,28 @@ def size_in(product: str) -> str:
     return f"{match[1]}Gi" if match is not None else ""
 
 
-class _Compared(Struct, frozen=True):
-    comparison: ConstantComparison
-    size: str
+def compared_with(
+    path: FieldPath, comparison: ConstantComparison, least: Published, operator: str, read: Column, told: str = "Write"
+) -> Fix:
+    """To ask for an amount of a column in place of a comparison."""
+    new = f'{read_text(read)}.compareTo(quantity("{least.amount}")) {operator} 0'
+    change = Splice(path, comparison.node.start, comparison.node.end, new)
+    return Fix.guess(f"{told} {new}{f': {least.why}' if least.why else ''}", change, expression=new)
 
 
 def memory_fix(driver: Driver, column: Column, capacity: str, path: FieldPath, program: Program) -> Fix | None:
-    """Fix that asks for the same with a capacity; None if the column is not compared with one number."""
-    compared = _compared(column, program)
-    if compared is None:
-        return None
-    comparison = compared.comparison
-    least = Published(compared.size)
-    if comparison.operator == ">=" and is_measured(Column("capacity", driver.name, capacity)):
-        least = published(compared.size)
-    new = f'device.capacity["{driver.name}"].{capacity}.compareTo(quantity("{least.amount}")) {comparison.operator} 0'
-    title = f"Write {new}{f': {least.why}' if least.why else ''}"
-    if comparison.operator != ">=":
-        return Fix(title, expression=new)
-    node = comparison.node
-    return Fix(title, (Splice(path, node.start, node.end, new),), "unsafe", expression=new)
-
-
-def _compared(column: Column, program: Program) -> _Compared | None:
-    """The one comparison of the column with a whole number, and the size that this is."""
+    """Fix that asks for the same with a capacity; None if the column is not compared with one whole number."""
     own = [comparison for comparison in comparisons(program) if comparison.column == column]
     if len(own) != 1 or own[0].operator == "in" or own[0].constants[0].type != "int":
         return None
-    number, name = own[0].constants[0].value, (column.id or "").lower()
+    number, name, operator = own[0].constants[0].value, (column.id or "").lower(), own[0].operator
     unit = next((unit for end, unit in _UNITS.items() if name.endswith(end)), "Gi" if number < _UNIT_FROM else "")
-    return _Compared(own[0], f"{number}{unit}") if unit and number > 0 else None
+    if not unit or number <= 0:
+        return None
+    read = Column("capacity", driver.name, capacity)
+    least = published(f"{number}{unit}") if operator == ">=" and is_measured(read) else Published(f"{number}{unit}")
+    fix = compared_with(path, own[0], least, operator, read)
+    return fix if operator == ">=" else fix.advice
 
 
 # Names of products, of which manifests have a part, or another spelling.

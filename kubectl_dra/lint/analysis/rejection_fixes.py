@@ -110,7 +110,7 @@ def remedy(context: Context, violation: Violation) -> Fix | None:
     if violation.rule in ("constraint-request-unknown", "config-request-unknown", "container-claim-unknown"):
         return _lost_in_build(context, violation.rule, path) or meant_name(context.raw, violation)
     if violation.rule == "toleration-exists-value":
-        return Fix("Leave value out: Exists matches every value", (Delete(path),), "unsafe")
+        return Fix.guess("Leave value out: Exists matches every value", Delete(path))
     if violation.rule == "constraint-attribute-format":
         name = value_at(context.raw, path)
         return attribute_fix(context, path, name) if isinstance(name, str) else None
@@ -152,7 +152,7 @@ def _limit(raw: Any, violation: Violation) -> Fix:
     if not limits:
         changes = (Set(violation.path, lacking),)
     told = ", ".join(f"{name}: {amount}" for name, amount in lacking.items())
-    return Fix(f"Write limits: {{{told}}} beside it", changes, "safe")
+    return Fix.sure(f"Write limits: {{{told}}} beside it", *changes)
 
 
 def _unknown_field(context: Context, path: FieldPath) -> Fix | None:
@@ -247,7 +247,7 @@ def _flat_request(raw: Any, path: FieldPath) -> Fix | None:
     if not isinstance(holder, dict) or "exactly" in holder or "firstAvailable" in holder:
         return None
     moved = tuple(key for key in holder if key in _FLAT)
-    return Fix(f"Put {', '.join(moved)} under exactly", (Wrap(path[:-1], "exactly", moved),), "safe")
+    return Fix.sure(f"Put {', '.join(moved)} under exactly", Wrap(path[:-1], "exactly", moved))
 
 
 def _beside_cel(raw: Any, path: FieldPath) -> Fix | None:
@@ -258,9 +258,9 @@ def _beside_cel(raw: Any, path: FieldPath) -> Fix | None:
     if not isinstance(holder, dict) or holder.get("cel"):
         return None
     if "cel" not in holder:
-        return Fix("Put expression under cel", (Wrap(path[:-1], "cel", ("expression",)),), "safe")
+        return Fix.sure("Put expression under cel", Wrap(path[:-1], "cel", ("expression",)))
     changes: tuple[Change, ...] = (Set((*path[:-1], "cel"), {"expression": holder["expression"]}), Delete(path))
-    return Fix("Indent expression: it belongs to cel", changes, "safe")
+    return Fix.sure("Indent expression: it belongs to cel", *changes)
 
 
 def _source(raw: Any, path: FieldPath) -> Fix | None:
@@ -273,7 +273,7 @@ def _source(raw: Any, path: FieldPath) -> Fix | None:
             "source is gone since 1.31: write resourceClaimName or resourceClaimTemplateName in the entry itself."
         )
     names = ", ".join(source)
-    return Fix(f"Put {names} into the entry itself: source is gone since 1.31", (Unwrap(path),), "safe")
+    return Fix.sure(f"Put {names} into the entry itself: source is gone since 1.31", Unwrap(path))
 
 
 def _basic(raw: Any, path: FieldPath) -> Fix | None:
@@ -284,7 +284,7 @@ def _basic(raw: Any, path: FieldPath) -> Fix | None:
     holder = value_at(raw, path[:-1])
     if not isinstance(inner, dict) or any(key in holder for key in inner):
         return Fix("In v1beta2 and v1 the fields of basic stand in the device itself.")
-    return Fix("Put what is in basic into the device itself", (Unwrap(path),), "safe")
+    return Fix.sure("Put what is in basic into the device itself", Unwrap(path))
 
 
 def _by_domain(raw: Any, path: FieldPath) -> Fix | None:
@@ -298,7 +298,7 @@ def _by_domain(raw: Any, path: FieldPath) -> Fix | None:
     changes: tuple[Change, ...] = tuple(Rename((*path[:-1], str(key)), f"{domain}/{key}") for key in inner)
     changes += (Unwrap(path[:-1]),)
     names = ", ".join(f"{domain}/{key}" for key in inner)
-    return Fix(f"Write the domain into the key: {names}", changes, "safe")
+    return Fix.sure(f"Write the domain into the key: {names}", *changes)
 
 
 def _value_name(raw: Any, path: FieldPath) -> Fix | None:
@@ -306,7 +306,7 @@ def _value_name(raw: Any, path: FieldPath) -> Fix | None:
     right = _VALUE_NAMES.get(str(path[-1]))
     if right is None or len(path) < 3 or path[-3] != "attributes":
         return None
-    return Fix(f"Write {right}", (Rename(path, right),), "safe")
+    return Fix.sure(f"Write {right}", Rename(path, right))
 
 
 def _without_devices(raw: Any, path: FieldPath) -> Fix | None:
@@ -317,7 +317,7 @@ def _without_devices(raw: Any, path: FieldPath) -> Fix | None:
     moved = tuple(key for key in spec if key in _DEVICE_PARTS)
     if "devices" in spec or "requests" not in moved:
         return None
-    return Fix(f"Put {', '.join(moved)} under devices", (Wrap(path[:-1], "devices", moved),), "safe")
+    return Fix.sure(f"Put {', '.join(moved)} under devices", Wrap(path[:-1], "devices", moved))
 
 
 def _without_inner_spec(raw: Any, path: FieldPath) -> Fix | None:
@@ -326,7 +326,7 @@ def _without_inner_spec(raw: Any, path: FieldPath) -> Fix | None:
         return None
     if "spec" in raw["spec"]:
         return Fix("Put devices into spec.spec, which is the spec of the claims.")
-    return Fix("Put devices under spec.spec, the spec of the claims", (Wrap(("spec",), "spec", ("devices",)),), "safe")
+    return Fix.sure("Put devices under spec.spec, the spec of the claims", Wrap(("spec",), "spec", ("devices",)))
 
 
 def _amounts_without_requests(raw: Any, path: FieldPath) -> Fix | None:
@@ -339,7 +339,7 @@ def _amounts_without_requests(raw: Any, path: FieldPath) -> Fix | None:
         return None
     if "requests" in holder:
         return Fix(f"Put {path[-1]} under capacity.requests.")
-    return Fix(f"Put {', '.join(moved)} under capacity.requests", (Wrap(path[:-1], "requests", moved),), "safe")
+    return Fix.sure(f"Put {', '.join(moved)} under capacity.requests", Wrap(path[:-1], "requests", moved))
 
 
 def _template_spec(raw: Any, path: FieldPath) -> Fix | None:
@@ -349,7 +349,7 @@ def _template_spec(raw: Any, path: FieldPath) -> Fix | None:
     inner, told = value_at(raw, path), "Put what is in spec.spec into spec, or write kind: ResourceClaimTemplate"
     if not isinstance(inner, dict) or any(key in raw["spec"] for key in inner):
         return Fix(f"{told}.")
-    return Fix(told, (Unwrap(path),), "unsafe")
+    return Fix.guess(told, Unwrap(path))
 
 
 _MOVES: Final[tuple[Callable[[Any, FieldPath], Fix | None], ...]] = (
@@ -382,7 +382,7 @@ def _spelling(context: Context, path: FieldPath) -> Fix | None:
         return Fix(f"Known here are {', '.join(known)}.") if context.item.kind in KINDS else None
     sure = edit_distance(str(path[-1]), near[0], 2) is not None or near[0] == f"{path[-1]}Name"
     if not sure or near[0] not in alike:
-        return Fix(f"Did you mean {near[0]}?", (Rename(path, near[0]),), "unsafe")
+        return Fix.guess(f"Did you mean {near[0]}?", Rename(path, near[0]))
     return Fix(f"Write {near[0]}", (Rename(path, near[0]),), "unsafe" if near[0] in _PRIVILEGES else "safe")
 
 
@@ -396,10 +396,10 @@ def _member(raw: Any, path: FieldPath) -> Fix | None:
         (member for member in members if member.lower() == value.replace("-", "").replace("_", "").lower()), None
     )
     if same is not None:
-        return Fix(f"Write {same}", (Set(path, same),), "safe")
+        return Fix.sure(f"Write {same}", Set(path, same))
     near = nearest(value, members, 1)
     if near:
-        return Fix(f"Did you mean {near[0]}?", (Set(path, near[0]),), "unsafe")
+        return Fix.guess(f"Did you mean {near[0]}?", Set(path, near[0]))
     return Fix(f"Write {' or '.join(members)}.")
 
 
@@ -414,16 +414,16 @@ def _wrong_type(raw: Any, path: FieldPath) -> Fix | None:
     if name in ("count", "generation", "resourceSliceCount", "tolerationSeconds") and isinstance(value, str):
         if not _INTEGER.fullmatch(value):
             return None
-        return Fix(f"Write {value} without quotes", (Set(path, int(value)),), "safe")
+        return Fix.sure(f"Write {value} without quotes", Set(path, int(value)))
     if name in ("adminAccess", "allNodes", "allowMultipleAllocations") and value in ("true", "false"):
         safety: Safety = "unsafe" if name in _PRIVILEGES and value == "true" else "safe"
         return Fix(f"Write {value} without quotes", (Set(path, value == "true"),), safety)
     if len(path) > 2 and path[-2] == "capacity" and isinstance(value, str | int | float):
-        return Fix("Write {value: …}", (Set(path, {"value": value}),), "safe")
+        return Fix.sure("Write {value: …}", Set(path, {"value": value}))
     if len(path) > 2 and path[-2] == "attributes":
         kind = "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "string"
         if isinstance(value, bool | int | str):
-            return Fix(f"Write {{{kind}: …}}", (Set(path, {kind: value}),), "safe")
+            return Fix.sure(f"Write {{{kind}: …}}", Set(path, {kind: value}))
     return None
 
 
@@ -437,6 +437,6 @@ def _unquoted(context: Context, path: FieldPath) -> Fix | None:
         return None
     change = (Set(path, AsWritten()),)
     if not isinstance(value, bool):
-        return Fix("Put it in quotes: without them it is a number", change, "safe")
+        return Fix.sure("Put it in quotes: without them it is a number", *change)
     words = "y, yes, on and true" if value else "n, no, off and false"
-    return Fix(f"Put it in quotes: without them {words} are the boolean {str(value).lower()}", change, "safe")
+    return Fix.sure(f"Put it in quotes: without them {words} are the boolean {str(value).lower()}", *change)

@@ -74,6 +74,11 @@ class AskedSelector(Struct, frozen=True):
     before: tuple[Program, ...]
 
     @property
+    def path(self) -> FieldPath:
+        """Where its text stands."""
+        return self.selector.path
+
+    @property
     def of_class(self) -> bool:
         """Whether it is a DeviceClass's selector, which is evaluated on every device of the cluster."""
         return not self.device_class

@@ -344,4 +344,4 @@ def version_fix(version: str) -> Fix:
     """Only apiVersion is wrong."""
     api_version = f"{GROUP}/{version}"
     title = f"Write apiVersion: {api_version}: the fields are in the shape of {version}, and only apiVersion is wrong"
-    return Fix(title, (Set(("apiVersion",), api_version),), "unsafe")
+    return Fix.guess(title, Set(("apiVersion",), api_version))

@@ -48,11 +48,11 @@ def _selector(raw: Mapping[str, Any]) -> Fix | None:
     """The selector for the labels of the template, or for one that it gets."""
     if labels := _labels(raw):
         change = Set(_SELECTOR, {"matchLabels": dict(labels)})
-        return Fix(f"Write selector.matchLabels with the labels of the template: {_shown(labels)}", (change,), "unsafe")
+        return Fix.guess(f"Write selector.matchLabels with the labels of the template: {_shown(labels)}", change)
     if not (labels := _proposed(raw)) or not isinstance(value_at(raw, _TEMPLATE), dict):
         return None
     changes = (Set(_SELECTOR, {"matchLabels": dict(labels)}), _set_labels(raw, labels))
-    return Fix(f"Write selector.matchLabels and the labels of the template: {_shown(labels)}", changes, "unsafe")
+    return Fix.guess(f"Write selector.matchLabels and the labels of the template: {_shown(labels)}", *changes)
 
 
 def _proposed(raw: Mapping[str, Any]) -> Mapping[str, str]:
@@ -67,10 +67,8 @@ def _labels_wanted(raw: Mapping[str, Any]) -> Fix | None:
     lacking = {str(key): value for key, value in wanted.items() if labels.get(key) != value}
     if not lacking or value_at(raw, (*_SELECTOR, "matchExpressions")):
         return None
-    return Fix(
-        f"Give the template the labels of the selector: {_shown(lacking)}",
-        (_set_labels(raw, {**labels, **lacking}),),
-        "unsafe",
+    return Fix.guess(
+        f"Give the template the labels of the selector: {_shown(lacking)}", _set_labels(raw, {**labels, **lacking})
     )
 
 
@@ -141,7 +139,7 @@ def key_fix(quota: Any, path: FieldPath) -> Fix | None:
     if problem is None or not problem.meant:
         return None
     changes = (Rename(path, problem.meant),) if problem.meant not in fields_at(quota, *path[:-1]) else ()
-    return Fix(f"Write {problem.meant}", changes, "unsafe" if changes else "none")
+    return Fix.guess(f"Write {problem.meant}", *changes)
 
 
 # Amounts and claims of containers that are written otherwise than the API server reads them.
@@ -155,18 +153,18 @@ def resource_fix(raw: Any, path: FieldPath, value: Any) -> Fix | None:
     """What to write for an amount with a unit that is none, or for claims; None for any other value."""
     of_cpu = path[-1:] == ("cpu",)
     if of_cpu and isinstance(value, str) and (written := _MILLI.fullmatch(value)) and not _is_quantity(value):
-        return Fix(f"Write {written[1]}m", (Set(path, f"{written[1]}m"),), "safe")
+        return Fix.sure(f"Write {written[1]}m", Set(path, f"{written[1]}m"))
     if isinstance(value, str) and (written := _BYTES.fullmatch(value)) and not _is_quantity(value):
         amount, prefix = written[1], written[2].upper()
         # Of 40GB nobody knows whether 40 GiB are meant; 40GiB says so.
         if not written[3]:
             return Fix(f"Write {amount}{'k' if prefix == 'K' else prefix} or {amount}{prefix}i.")
-        return Fix(f"Write {amount}{prefix}i", (Set(path, f"{amount}{prefix}i"),), "safe")
+        return Fix.sure(f"Write {amount}{prefix}i", Set(path, f"{amount}{prefix}i"))
     if of_cpu and isinstance(value, str) and (cores := _CORES.fullmatch(value)):
         whole = whole_number(cores[1])
-        return Fix(f"Write {cores[1]}", (Set(path, cores[1] if whole is None else whole),), "safe")
+        return Fix.sure(f"Write {cores[1]}", Set(path, cores[1] if whole is None else whole))
     if path[-3:-1] == ("resources", "claims") and isinstance(value, str):
-        return Fix(f"Write {{name: {value}}}", (Set(path, {"name": value}),), "safe")
+        return Fix.sure(f"Write {{name: {value}}}", Set(path, {"name": value}))
     if path[-1:] == ("claims",) and path[-3:-2] == ("resources",) and isinstance(value, list):
         beside = (*path[:-2], "claims")
         free = value_at(raw, beside) is None

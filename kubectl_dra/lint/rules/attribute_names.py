@@ -61,7 +61,7 @@ def mentions(context: Context) -> tuple[Mention, ...]:
 
 
 def _mentions(context: Context) -> Iterator[Mention]:
-    classes = {target.selector.path: target.device_class for target in asked(context)}
+    classes = {target.path: target.device_class for target in asked(context)}
     for selector in selectors(context):
         program = selector.program
         if program is None:
@@ -161,9 +161,7 @@ class UnknownAttribute(
         yield self.finding(
             mention.path,
             f"Kubernetes defines no attribute {STANDARD}/{name}, and drivers may not invent any there",
-            fix=Fix(f"Did you mean {STANDARD}/{near[0]}?", (change,) if change else (), "unsafe" if change else "none")
-            if near
-            else None,
+            fix=Fix.guess(f"Did you mean {STANDARD}/{near[0]}?", *((change,) if change else ())) if near else None,
             cel=mention.cel,
         )
 
@@ -189,16 +187,11 @@ class ClassAsDomain(
             misread = tuple(self._misread(context, target))
             matches = matches_where(target, {read.node.id: FALSE if read.tested else FAILS for read in misread})
             for read in misread:
-                done.add((target.selector.path, read.domain))
-                change = Splice(target.selector.path, read.start, read.end, read.expression)
-                fix = Fix(f"Write {read.expression}", (change,), "unsafe", expression=read.expression)
-                yield self.finding(
-                    target.selector.path,
-                    f"{read.told}{_DECIDED if matches else ''}",
-                    fix=fix,
-                    severity="warning" if matches else None,
-                    cel=(read.start, read.end),
-                )
+                done.add((target.path, read.domain))
+                change = Splice(target.path, read.start, read.end, read.expression)
+                fix = Fix.guess(f"Write {read.expression}", change, expression=read.expression)
+                message = f"{read.told}{_DECIDED if matches else ''}"
+                yield self.part(target.path, read, message, fix=fix, severity="warning" if matches else None)
         for mention in mentions(context):
             domain = mention.column.domain or ""
             # Of a domain with a name behind it DRA218 says what is meant.
@@ -253,7 +246,7 @@ class ClassAsDomain(
         return self.finding(
             mention.path,
             f"{message}{behind}",
-            fix=Fix(f"Write {right} as the domain", changes, "unsafe" if changes else "none") if has_them else None,
+            fix=Fix.guess(f"Write {right} as the domain", *changes) if has_them else None,
             severity="warning" if behind else severity,
             cel=(spots[0].start, spots[0].end) if spots else mention.cel,
         )
@@ -331,7 +324,7 @@ def _fix(driver: Driver, instead: str, mention: Mention) -> Fix:
 
 def _with_rename(mention: Mention, advice: str, expression: str, instead: str) -> Fix:
     change = _renamed(mention, instead)
-    return Fix(advice, (change,) if change else (), "unsafe" if change else "none", expression=expression)
+    return Fix.guess(advice, *((change,) if change else ()), expression=expression)
 
 
 def _advice(driver: Driver, instead: str, mention: Mention) -> tuple[str, str]:

@@ -56,7 +56,7 @@ class MissingClass(
                 continue
             near = nearest(name, snapshot.classes, 1)
             path = (*alternative.path, "deviceClassName")
-            fix = Fix(f"Did you mean {near[0]}?", (Set(path, near[0]),), "unsafe") if near else None
+            fix = Fix.guess(f"Did you mean {near[0]}?", Set(path, near[0])) if near else None
             yield self.finding(path, _no_class(snapshot, name), fix=fix)
         for request in extended_requests(context.raw.get("spec")) if context.item.kind == "Pod" else ():
             name = request.device_class
@@ -108,7 +108,7 @@ class ReferenceMissing(
             yield self.finding(
                 path,
                 f"namespace {namespace} has no {reference.kind} {reference.target}",
-                fix=Fix(f"Did you mean {near[0]}?", (Set(path, near[0]),), "unsafe") if near else None,
+                fix=Fix.guess(f"Did you mean {near[0]}?", Set(path, near[0])) if near else None,
             )
 
 
@@ -137,7 +137,7 @@ class MatchesNothing(
                 where = "all of them" if len(devices) > 1 else "it"
                 why = f"; {term.expression.strip()} is false on {where}{_seen(term, devices)}"
             yield self.finding(
-                target.selector.path,
+                target.path,
                 f"none of the {len(devices)} devices of class {target.device_class} matches{why}"
                 if len(devices) > 1
                 else f"the only device of class {target.device_class} does not match{why}",
@@ -178,7 +178,7 @@ class AbsentOnSome(
                     continue
                 absent = sum(1 for device in devices if _value(device, column) is None)
                 yield self.finding(
-                    target.selector.path,
+                    target.path,
                     f"{column.id} is absent on {absent} of the {len(devices)} devices of class {target.device_class}, "
                     "and reading it there ends the allocation",
                     fix=Fix(f"Guard it: has({read_text(column)}) && …", expression=f"has({read_text(column)}) && …"),

@@ -10,14 +10,13 @@ from kubectl_dra.cel.columns import Column
 from kubectl_dra.lint.analysis.cel_terms import ConstantComparison, comparisons, constant, scoped
 from kubectl_dra.lint.analysis.claim_requests import alternatives
 from kubectl_dra.lint.analysis.possible_results import outcome
-from kubectl_dra.lint.analysis.products import Published, is_measured, published, size_of
+from kubectl_dra.lint.analysis.products import Published, compared_with, is_measured, published, size_of
 from kubectl_dra.lint.analysis.selector_targets import (
     SELECTOR_KINDS,
     AskedSelector,
     OtherDriver,
     asked,
     drivers_of,
-    read_text,
 )
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
@@ -47,7 +46,7 @@ class ConstantDecides(
             root = target.program.ast.expression
             if target.program.columns == frozenset() and not outcome(root, OtherDriver())[0].can_be(True):
                 yield self.finding(
-                    target.selector.path,
+                    target.path,
                     "the selector is true for no device: it looks at none",
                     fix="Write what the device must have, or remove the selector.",
                 )
@@ -70,12 +69,12 @@ class ConstantDecides(
                 if of_device or outcome(term, OtherDriver())[0].values != (decides,):
                     continue
                 written = target.selector.expression[term.start : term.end]
-                yield self.finding(
-                    target.selector.path,
+                yield self.part(
+                    target.path,
+                    term,
                     f"{written} makes this always {str(decides).lower()}: the other terms of "
                     f"{'||' if decides else '&&'} say nothing",
                     fix=f"Leave out {written}, or the other terms.",
-                    cel=(term.start, term.end),
                 )
 
     def _letters(self, target: AskedSelector) -> Iterator[LintFinding]:
@@ -86,21 +85,18 @@ class ConstantDecides(
             text = constant(other)
             if not isinstance(subject, ast.Call) or subject.function not in _CASES or text is None:
                 continue
-            left, change = _CASES[subject.function]
-            if text.type != "string" or change(text.text) == text.text:
+            left, changed = _CASES[subject.function]
+            if text.type != "string" or (right := changed(text.text)) == text.text:
                 continue
             start, end = other.start + 1, other.end - 1
             written = target.selector.expression[start:end] == text.text
             called = "==" if node.function == "_==_" else f"{node.function}()"
-            yield self.finding(
-                target.selector.path,
+            change = (Splice(target.path, start, end, right),) if written else ()
+            yield self.part(
+                target.path,
+                node,
                 f'{subject.function}() leaves {left}, so {called} is never true of "{text.text}"',
-                fix=Fix(
-                    f'Write "{change(text.text)}"',
-                    (Splice(target.selector.path, start, end, change(text.text)),) if written else (),
-                    "unsafe" if written else "none",
-                ),
-                cel=(node.start, node.end),
+                fix=Fix.guess(f'Write "{right}"', *change),
             )
 
     def _size(self, target: AskedSelector, comparison: ConstantComparison) -> LintFinding | None:
@@ -108,21 +104,19 @@ class ConstantDecides(
         if not is_measured(column) or value.type != "quantity" or value.value >= _LEAST or not value.value > _NOTHING:
             return None
         more = comparison.operator in (">", ">=", "!=")
-        read, operator = read_text(column), comparison.operator
+        operator = comparison.operator
         number = whole_number(value.text, 9)
         size = size_of(column, number) if number is not None else value.text
         least = published(size) if operator in (">", ">=") else Published(size)
-        new = f'{read}.compareTo(quantity("{least.amount}")) {operator} 0'
         fixed = size != value.text and operator not in ("in", "==", "!=")
-        change = Splice(target.selector.path, comparison.node.start, comparison.node.end, new)
-        return self.finding(
-            target.selector.path,
+        return self.part(
+            target.path,
+            comparison.node,
             f"{column.id} {operator} {value.text} bytes is true of {'every' if more else 'no'} device: "
             "its unit is missing",
-            fix=Fix(f"Write {new}{f': {least.why}' if least.why else ''}", (change,), "unsafe", expression=new)
+            fix=compared_with(target.path, comparison, least, operator, column)
             if fixed
             else "Write the unit, as in 40Gi.",
-            cel=(comparison.node.start, comparison.node.end),
         )
 
     def _requested(self, context: Context) -> Iterator[LintFinding]:
@@ -144,7 +138,7 @@ class ConstantDecides(
                 yield self.finding(
                     path,
                     f"{name} of {written} bytes is less than any device has: its unit is missing",
-                    fix=Fix(f"Write {size}", (Set(path, size),), "unsafe")
+                    fix=Fix.guess(f"Write {size}", Set(path, size))
                     if size != str(written)
                     else "Write the unit, as in 40Gi.",
                 )

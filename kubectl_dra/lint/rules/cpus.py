@@ -92,7 +92,7 @@ class CpusBesideClaim(
         yield self.finding(
             path,
             f"{container.get('name')} {says} and claims {cpus}: scheduler and kubelet count only what is requested",
-            fix=Fix(f"Write cpu: {cpus} in requests and limits", changes, "unsafe"),
+            fix=Fix.guess(f"Write cpu: {cpus} in requests and limits", *changes),
             on_key=True,
         )
 

@@ -149,7 +149,7 @@ class VisibleDevices(
                     yield self.finding(
                         path,
                         "NVIDIA_VISIBLE_DEVICES does not belong beside a claim: no value of it means DRA",
-                        fix=Fix("Remove the variable", (Delete(gone),), "unsafe"),
+                        fix=Fix.guess("Remove the variable", Delete(gone)),
                     )
 
 

@@ -157,14 +157,14 @@ class UnknownConfigField(
                 yield self.finding(
                     (*path, key),
                     f"{kind} has no field {key}: {what}",
-                    fix=Fix(f"Did you mean {near[0]}?", (Rename((*path, key), near[0]),), "unsafe") if near else None,
+                    fix=Fix.guess(f"Did you mean {near[0]}?", Rename((*path, key), near[0])) if near else None,
                     on_key=True,
                 )
             return
         wrong = _wrong(known, value)
         if wrong is not None:
             close = nearest(str(value), known, 1) if isinstance(known, list) else []
-            fix = Fix(f"Did you mean {close[0]}?", (Set(path, close[0]),), "unsafe") if close else None
+            fix = Fix.guess(f"Did you mean {close[0]}?", Set(path, close[0])) if close else None
             yield self.finding(path, f"{path[-1]} of {kind} must be {wrong}", fix=fix)
 
 

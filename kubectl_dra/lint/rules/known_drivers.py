@@ -56,7 +56,7 @@ class NotOnClass(
             yield self.finding(
                 unknown.path,
                 f"devices of class {unknown.device_class} have no capacity {unknown.name}{plain}",
-                fix=Fix(f"Write {near[0]}", changes, "unsafe")
+                fix=Fix.guess(f"Write {near[0]}", *changes)
                 if unknown.meant
                 else Fix(f"Did you mean {near[0]}?" if near else f"They have {', '.join(unknown.names)}.", changes),
                 on_key=True,
@@ -78,7 +78,7 @@ class NotOnClass(
         classes = [name for name, installed in driver.classes.items() if having & set(installed.kinds)]
         behind = harmless(target, column)
         return self.finding(
-            target.selector.path,
+            target.path,
             f"devices of class {target.device_class} have no {column.kind} {column.id}"
             + (f": only those of class {' and '.join(classes)} do" if classes else "")
             + behind,
@@ -117,12 +117,12 @@ class MigProfile(
                         advice = f"Did you mean {' or '.join(likely)}?" if likely else None
                         likely_one = likely[0] if len(likely) == 1 else ""
                         there = constant_replaced(target, comparison, value.text, likely_one) if likely_one else ()
-                        yield self.finding(
-                            target.selector.path,
+                        yield self.part(
+                            target.path,
+                            comparison.node,
                             message,
                             fix=Fix(advice, there) if advice else None,
                             severity="error" if severe else "warning",
-                            cel=(comparison.node.start, comparison.node.end),
                         )
 
 
@@ -170,15 +170,9 @@ class DomainAndName(
                 continue
             root = parsed(selector.expression)
             for key in meant_keys(root, selector.expression, context, class_of(context, selector.path)) if root else ():
-                change = None if key.edit is None else Splice(selector.path, *key.edit)
-                yield self.finding(
-                    selector.path,
-                    key.told,
-                    fix=Fix(key.advice, expression=key.expression)
-                    if change is None
-                    else Fix(key.advice, (change,), "unsafe", expression=key.expression),
-                    cel=(key.start, key.end),
-                )
+                changes = () if key.edit is None else (Splice(selector.path, *key.edit),)
+                fix = Fix.guess(key.advice, *changes, expression=key.expression)
+                yield self.part(selector.path, key, key.told, fix=fix)
 
 
 class UnknownTaint(

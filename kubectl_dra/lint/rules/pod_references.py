@@ -86,7 +86,7 @@ class UnknownRequest(
             near = known[0] if len(known[0]) == 1 and known[0][0] else nearest(request, known[0], 1)
             at = (*path, "request")
             lost = replaced_list(given[0], "requests", request)
-            spelling = Fix(f"Write request: {near[0]}", (Set(at, near[0]),), "unsafe") if near else None
+            spelling = Fix.guess(f"Write request: {near[0]}", Set(at, near[0])) if near else None
             yield self.finding(
                 at,
                 f"{reference.kind} {reference.target} has no request {request}; it has {', '.join(known[0]) or 'none'}",
@@ -120,7 +120,7 @@ class ClaimOrTemplate(
             if not is_given(context, other, reference.target, namespace):
                 continue
             path = (*reference.path, reference.field)
-            fix = Fix(f"Write {other_field}", (Rename(path, other_field),), "unsafe")
+            fix = Fix.guess(f"Write {other_field}", Rename(path, other_field))
             if other_field == "resourceClaimName" and (who := _several(context.item.owner)):
                 fix = Fix(f"{_made_a_template(reference.target)}; write {other_field} only if {who} are to share it.")
             yield self.finding(path, f"{reference.target} is a {other}, not a {reference.kind}", fix=fix, on_key=True)
@@ -179,7 +179,7 @@ class FixedNodeName(
         yield self.finding(
             ("spec", "nodeName"),
             "a pod with nodeName is not scheduled, so its claims are never allocated",
-            fix=Fix(f"Select the node by kubernetes.io/hostname: {name} instead", changes, "unsafe"),
+            fix=Fix.guess(f"Select the node by kubernetes.io/hostname: {name} instead", *changes),
         )
 
 
@@ -284,7 +284,7 @@ class MissingName(
             yield self.finding(
                 path,
                 f'{kind} "{name}" is not known; "{near}" is',
-                fix=Fix(f'Write "{near}"', (Set(path, near),), "unsafe"),
+                fix=Fix.guess(f'Write "{near}"', Set(path, near)),
             )
 
 

@@ -59,7 +59,7 @@ class UnknownVersion(
             yield self.finding(
                 ("apiVersion",),
                 f"{item.kind} is in {wanted}, not in {item.api_version}",
-                fix=Fix(f"Write {wanted}", (Set(("apiVersion",), wanted),), "unsafe"),
+                fix=Fix.guess(f"Write {wanted}", Set(("apiVersion",), wanted)),
             )
             return
         if not item.is_dra or lifecycle(item.version, item.kind) is not None or item.kind.endswith("List"):
@@ -72,7 +72,7 @@ class UnknownVersion(
             yield self.finding(
                 ("kind",),
                 f"{GROUP} has no kind {item.kind}",
-                fix=Fix(f"Did you mean {near[0]}?", (Set(("kind",), near[0]),), "unsafe") if near else None,
+                fix=Fix.guess(f"Did you mean {near[0]}?", Set(("kind",), near[0])) if near else None,
             )
             return
         versions = [life.version for life in LIFECYCLES if life.kind == item.kind]
@@ -299,12 +299,12 @@ def _move(context: Context, better: str) -> Fix:
         return migrate(item, f"{advice} To see what migrate can take over")
     title = f"Write apiVersion: {GROUP}/{better}"
     if item.version in _EASY and better in _EASY:
-        return Fix(title, (Set(("apiVersion",), f"{GROUP}/{better}"),), "safe")
+        return Fix.sure(title, Set(("apiVersion",), f"{GROUP}/{better}"))
     if real_version(context) == better:
         return Fix(f"{title}, in whose shape the fields are already.")
     unclear = _unclear(context, better)
     if unclear is None and better in _EASY and _is_alike(item):
-        return Fix(title, (Set(("apiVersion",), f"{GROUP}/{better}"),), "safe")
+        return Fix.sure(title, Set(("apiVersion",), f"{GROUP}/{better}"))
     title += ", and the fields as that version has them"
     if unclear is not None:
         # A conversion would have to guess what is meant there, which migrate does not do.

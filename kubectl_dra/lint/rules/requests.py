@@ -32,7 +32,7 @@ class CountZero(Rule, code="DRA301", name="count-zero", severity="warning", kind
                 yield self.finding(
                     path,
                     f"count: 0 of request {alternative.name} becomes 1",
-                    fix=Fix("Say count: 1, or remove the request", (Set(path, 1),), "unsafe"),
+                    fix=Fix.guess("Say count: 1, or remove the request", Set(path, 1)),
                 )
 
 
@@ -158,7 +158,7 @@ class StepZero(
                     path,
                     f"a step of 0 for capacity {name} "
                     + ("is rejected" if context.release in STEP_ABOVE_ZERO else "crashes the API server's handler"),
-                    fix=Fix("Remove the step: every value from min to max is then valid", (Delete(path),), "unsafe"),
+                    fix=Fix.guess("Remove the step: every value from min to max is then valid", Delete(path)),
                 )
 
 

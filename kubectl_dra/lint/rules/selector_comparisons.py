@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import Struct
-
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.cel.constants import FailingConstant, failing_constants
 from kubectl_dra.data.drivers import Attribute, Driver, catalogue
 from kubectl_dra.data.product_names import alike, meant
 from kubectl_dra.lint.analysis.cel_terms import Constant, ConstantComparison, comparisons, demands
-from kubectl_dra.lint.analysis.corrections import semver_text, spliced
+from kubectl_dra.lint.analysis.corrections import semver_text
 from kubectl_dra.lint.analysis.mistyped_calls import (
     WORDS,
     MistypedCall,
@@ -25,6 +23,7 @@ from kubectl_dra.lint.analysis.products import (
     MiscasedPart,
     Published,
     common_part,
+    compared_with,
     is_measured,
     miscased_parts,
     published,
@@ -40,7 +39,6 @@ from kubectl_dra.lint.analysis.selector_targets import (
     clash,
     classes_for,
     matches_where,
-    read_text,
 )
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix, LintFinding
@@ -48,13 +46,8 @@ from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Splice
 from kubectl_dra.text import either, nearest, some, whole_number
 
-
-class _Unknown(Struct, frozen=True):
-    """What is said of a value that no device has, and the values that may be meant."""
-
-    message: str
-    fix: Fix | None
-    meant: tuple[str, ...]
+_Unknown = tuple[str, Fix | None, tuple[str, ...]]
+"""What is said of a value that no device has, and the values that may be meant."""
 
 
 class NeverTrue(
@@ -91,16 +84,14 @@ class NeverTrue(
     def _part(self, target: AskedSelector, part: MiscasedPart) -> LintFinding:
         spelled = either([f'"{text}"' for text in part.spelled[:3]])
         there = (part.argument.start + 1, part.argument.end - 1)
-        change = Splice(target.selector.path, *there, part.spelled[0])
+        change = Splice(target.path, *there, part.spelled[0])
         written = target.selector.expression[slice(*there)] == part.text
-        return self.finding(
-            target.selector.path,
+        return self.part(
+            target.path,
+            part.call,
             f'{part.call.function}() minds capitals: a known {part.column.id} has {spelled}, none has "{part.text}"',
-            fix=Fix(f"Write {spelled}", (change,), "unsafe")
-            if written and len(part.spelled) == 1
-            else f"Write {spelled}.",
+            fix=Fix.guess(f"Write {spelled}", change) if written and len(part.spelled) == 1 else f"Write {spelled}.",
             severity="warning",
-            cel=(part.call.start, part.call.end),
         )
 
     def _types(
@@ -121,13 +112,13 @@ class NeverTrue(
             if comparison.operator in ("<", "<=", ">", ">="):
                 outcome = "ends in an error"
         matches = matches_where(target, {comparison.node.id: FAILS if "ends in an error" in outcome else FALSE})
-        return self.finding(
-            target.selector.path,
+        return self.part(
+            target.path,
+            comparison.node,
             f"{name} of {driver.name} is {WORDS[attribute.type]}, so comparing it with "
             f"{WORDS.get(value.type, 'a ' + value.type)} {outcome}",
             fix=_typed(target, comparison, attribute, value),
             severity="warning" if matches else None,
-            cel=(comparison.node.start, comparison.node.end),
         )
 
     def _values(
@@ -138,23 +129,17 @@ class NeverTrue(
         known = attribute.values or (driver.product_names if attribute.names == "products" else ())
         odd = [text for text in dict.fromkeys(wanted) if known and text not in known]
         for text in odd:
-            if attribute.values:
-                found: _Unknown | None = self._listed(target, comparison, driver, attribute, text)
-            else:
-                found = self._product(target, comparison, driver, text)
-            if found is None or not set(wanted).isdisjoint(found.meant):
-                continue
-            yield self.finding(
-                target.selector.path,
-                found.message,
-                fix=found.fix,
-                severity=None
+            said = (
+                self._listed(target, comparison, driver, attribute, text)
                 if attribute.values
-                and len(odd) == len(set(wanted))
-                and not matches_where(target, {comparison.node.id: FALSE})
-                else "warning",
-                cel=_place(target, comparison, text),
+                else self._product(target, comparison, driver, text)
             )
+            message, fix, names = said or ("", None, wanted)
+            if set(wanted).isdisjoint(names):
+                sure = attribute.values and len(odd) == len(set(wanted))
+                never = sure and not matches_where(target, {comparison.node.id: FALSE})
+                place = _place(target, comparison, text)
+                yield self.finding(target.path, message, fix=fix, severity=None if never else "warning", cel=place)
 
     def _listed(
         self, target: AskedSelector, comparison: ConstantComparison, driver: Driver, attribute: Attribute, text: str
@@ -166,9 +151,9 @@ class NeverTrue(
         advice = None
         if near:
             one = f"Compare with {changes[0].text}" if changes and len(comparison.constants) == 1 else ""
-            advice = Fix(one or f'Did you mean "{near[0]}"?', changes, "unsafe" if changes else "none")
+            advice = Fix.guess(one or f'Did you mean "{near[0]}"?', *changes)
         message = f'{name} of {driver.name} is never "{text}": it is one of {", ".join(attribute.values)}'
-        return _Unknown(message, advice, near)
+        return message, advice, near
 
     def _product(
         self, target: AskedSelector, comparison: ConstantComparison, driver: Driver, text: str
@@ -186,7 +171,7 @@ class NeverTrue(
             advice += f'; or match a part of it: {name}.contains("{part}"){too}'
         only = constant_replaced(target, comparison, text, full[0]) if len(full) == 1 else ()
         message = f'no product is called "{text}": {name} is the whole name, such as "{full[0]}"'
-        return _Unknown(message, Fix(advice, only, "unsafe" if only else "none"), full)
+        return message, Fix.guess(advice, *only), full
 
 
 class QuantityEquality(
@@ -222,21 +207,9 @@ class QuantityEquality(
                 if example and value.value == Quantity.parse(str(example)):
                     told = f"{column.id} equals {value.text} exactly on some devices only: what is measured differs"
                 least = published(value.text) if facts is not None else Published(value.text)
-                new = f'{read_text(column)}.compareTo(quantity("{least.amount}")) >= 0'
-                changes: tuple[Splice, ...] = ()
-                if comparison.operator == "==" and not comparison.called:
-                    changes = (Splice(target.selector.path, comparison.node.start, comparison.node.end, new),)
-                yield self.finding(
-                    target.selector.path,
-                    told,
-                    fix=Fix(
-                        f"Ask for at least that much: {new}{f': {least.why}' if least.why else ''}",
-                        changes,
-                        "unsafe" if changes else "none",
-                        expression=new,
-                    ),
-                    cel=(comparison.node.start, comparison.node.end),
-                )
+                fix = compared_with(target.path, comparison, least, ">=", column, "Ask for at least that much:")
+                written_so = comparison.operator == "==" and not comparison.called
+                yield self.part(target.path, comparison.node, told, fix=fix if written_so else fix.advice)
             yield from self._more_than_sold(context, target)
 
     def _more_than_sold(self, context: Context, target: AskedSelector) -> Iterator[LintFinding]:
@@ -258,18 +231,12 @@ class QuantityEquality(
                     continue
                 if any(amount >= value.value for amount in (*seen, *_known_amounts(product, term.column))):
                     continue
-                new = f'{read_text(term.column)}.compareTo(quantity("{least.amount}")) {term.operator} 0'
-                yield self.finding(
-                    target.selector.path,
+                yield self.part(
+                    target.path,
+                    term.node,
                     f"{term.column.id} of such a product is hardly ever {value.text}: devices publish a measured size, "
                     "which is smaller",
-                    fix=Fix(
-                        f"Write {new}: {least.why}",
-                        (Splice(target.selector.path, term.node.start, term.node.end, new),),
-                        "unsafe",
-                        expression=new,
-                    ),
-                    cel=(term.node.start, term.node.end),
+                    fix=compared_with(target.path, term, least, term.operator, term.column),
                 )
 
 
@@ -305,12 +272,12 @@ class Contradiction(
         for target in asked(context):
             found = clash(context, target)
             if found is not None:
-                yield self.finding(
-                    target.selector.path,
+                yield self.part(
+                    target.path,
+                    found.term.node,
                     f"no device can match: {_told(found.term)}, and {_whose(found, target)} wants {_told(found.other)}",
                     fix=_reconciled(context, found),
                     severity="warning" if found.whose is Whose.INSTALLED_CLASS else None,
-                    cel=(found.term.node.start, found.term.node.end),
                 )
 
 
@@ -363,7 +330,7 @@ def _replaced(
 ) -> Fix | None:
     """A fix that replaces the constant in the comparison."""
     changes = constant_replaced(target, comparison, old, new, quoted)
-    return Fix(f"Compare with {changes[0].text}", changes, "unsafe") if changes else None
+    return Fix.guess(f"Compare with {changes[0].text}", *changes) if changes else None
 
 
 def _place(target: AskedSelector, comparison: ConstantComparison, text: str) -> tuple[int, int]:
@@ -382,7 +349,7 @@ def constant_replaced(
         at = text.rfind(written, start, end)
         if at >= 0 and text.count(written, start, end) == 1:
             put = f"{written[0]}{new}{written[0]}" if quoted and written[0] in "\"'" else new
-            return (Splice(target.selector.path, at, at + len(written), put),)
+            return (Splice(target.path, at, at + len(written), put),)
     return ()
 
 
@@ -411,35 +378,23 @@ class ConstantFails(
     def check(self, context: Context) -> Iterator[LintFinding]:
         for target in asked(context):
             for constant in failing_constants(target.program):
-                yield self.finding(
-                    target.selector.path,
-                    f"{constant.reason}: evaluating this fails, whatever the device has",
-                    fix=_fix(target, constant),
-                    cel=(constant.start, constant.end),
-                )
+                message = f"{constant.reason}: evaluating this fails, whatever the device has"
+                yield self.part(target.path, constant, message, fix=_fix(target, constant))
             for call in mistyped_calls(context, target.program):
-                yield self.finding(
-                    target.selector.path,
-                    f"{call.reason}: this is an error on every device that has the attribute",
-                    fix=_written_so(target, call),
-                    cel=(call.start, call.end),
-                )
+                message = f"{call.reason}: this is an error on every device that has the attribute"
+                yield self.part(target.path, call, message, fix=_written_so(target, call))
 
 
 def _fix(target: AskedSelector, constant: FailingConstant) -> Fix | str:
     if len(constant.instead) != 1:
         return constant.advice
-    change = spliced(
-        target.selector.path, target.selector.expression, [(constant.start, constant.end, constant.instead[0])]
-    )
-    return Fix(constant.advice, (change,), "unsafe")
+    return Fix.guess(constant.advice, Splice(target.path, constant.start, constant.end, constant.instead[0]))
 
 
 def _written_so(target: AskedSelector, call: MistypedCall) -> Fix | str:
     if not call.instead:
         return call.advice
-    change = spliced(target.selector.path, target.selector.expression, [(call.start, call.end, call.instead)])
-    return Fix(call.advice, (change,), "unsafe", expression=call.instead)
+    return Fix.guess(call.advice, Splice(target.path, call.start, call.end, call.instead), expression=call.instead)
 
 
 RULES = (NeverTrue, QuantityEquality, Contradiction, ConstantFails)

@@ -55,13 +55,13 @@ class UnguardedAttribute(
                     # It is the name of a class, so no device has it, and a guard would hide that.
                     continue
                 first = min(reads, key=lambda read: read.node.start).node
-                yield self.finding(
-                    target.selector.path,
+                yield self.part(
+                    target.path,
+                    first,
                     f"{read_text(column)} is read without a guard, {reason}",
                     fix=_guard(target, reads),
                     # It may well be that no such device is in the cluster that the author has in mind.
                     severity=None if proven else "info",
-                    cel=(first.start, first.end),
                 )
 
 
@@ -86,20 +86,17 @@ class ForeignDevices(
             domain = first.column.domain or ""
             text = target.selector.expression
             own = domain in catalogue().names or not domain.startswith("resource.kubernetes.io")
-            check = f'device.driver == "{domain}" && '
-            yield self.finding(
-                target.selector.path,
+            check = f'device.driver == "{domain}"'
+            yield self.part(
+                target.path,
+                first.node,
                 f"{read_text(first.column)} is read on devices of all drivers: the selector does not check "
                 "device.driver first",
-                fix=Fix(
-                    f"Put {check.removesuffix(' && ')} before it",
-                    (_put_before(target.selector.path, check, text),),
-                    "unsafe",
-                    expression=check.removesuffix(" && "),
+                fix=Fix.guess(
+                    f"Put {check} before it", _put_before(target.path, f"{check} && ", text), expression=check
                 )
                 if own
                 else 'Put device.driver == "…" && before it.',
-                cel=(first.node.start, first.node.end),
             )
 
 
@@ -125,12 +122,12 @@ class BareAttribute(
             if known is not None and known.type == "bool":
                 continue
             what = f", and this one is a {known.type}" if known is not None and known.type else ""
-            yield self.finding(
-                target.selector.path,
+            yield self.part(
+                target.path,
+                root,
                 f"the selector is the value itself, not a comparison: it fails unless the attribute is a bool{what}",
                 fix='Compare it: … == true, or … == "VALUE".',
                 severity="error" if what else None,
-                cel=(root.start, root.end),
             )
 
 
@@ -225,7 +222,7 @@ def _guard(target: AskedSelector, reads: list[Read]) -> Fix | None:
     ordered = sorted(spots)
     if any(left[1] > right[0] for left, right in pairwise(ordered)):
         return None
-    path: FieldPath = target.selector.path
+    path: FieldPath = target.path
     if all(_between_ands(text, start, end) for start, end in ordered):
         # One guard among terms that must all be true is enough.
         ordered = ordered[:1]
@@ -235,7 +232,7 @@ def _guard(target: AskedSelector, reads: list[Read]) -> Fix | None:
         plain = (start, end) == (0, len(text.rstrip())) or _between_ands(text, start, end)
         edits.append((start, end, f"{spots[start, end]}{inner}" if plain else f"({spots[start, end]}{inner})"))
     guard = spots[ordered[0]].removesuffix(" && ")
-    return Fix(f"Guard it with {guard}", (spliced(path, text, edits),), "safe", expression=guard)
+    return Fix.sure(f"Guard it with {guard}", spliced(path, text, edits), expression=guard)
 
 
 def _closed(text: str, start: int, end: int) -> int:

@@ -76,7 +76,7 @@ def _hinted(context: Context, violation: Violation) -> Fix | None:
         span = None if name is None else name.span()
     if span is None:
         return Fix(f"Did you mean {near}?")
-    return Fix(f"Write {near}", (Splice(violation.path, *span, near),), "safe")
+    return Fix.sure(f"Write {near}", Splice(violation.path, *span, near))
 
 
 def _one_for_each_place(violations: Sequence[Violation]) -> Iterable[Violation]:

@@ -109,11 +109,10 @@ class TolerationDoesNotStay(
                     path,
                     f"the toleration names no effect: a device with {_admitted(toleration)} is allocated even if "
                     "the taint is NoExecute, and then the pod is deleted",
-                    fix=Fix(
+                    fix=Fix.guess(
                         "Add the same toleration with effect: NoExecute"
                         + ("" if exists or toleration.get("key") else "; for all taints say operator: Exists as well"),
-                        (one_more,),
-                        "unsafe",
+                        one_more,
                     ),
                 )
 
@@ -141,7 +140,7 @@ class SecondsIgnored(
                     yield self.finding(
                         path,
                         f"tolerationSeconds has no effect with {effect}: only NoExecute deletes pods",
-                        fix=Fix("Remove it, or say effect: NoExecute if that is meant", (Delete(path),), "unsafe"),
+                        fix=Fix.guess("Remove it, or say effect: NoExecute if that is meant", Delete(path)),
                         on_key=True,
                     )
                 elif seconds < 0:
