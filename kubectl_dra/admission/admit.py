@@ -10,6 +10,7 @@ from msgspec import Struct, field, structs
 from kubectl_dra.admission.plugins import (
     DEFAULT_ACCOUNT,
     SYSTEM_CLASSES,
+    Refusal,
     account_refusal,
     namespace_refusal,
     with_label_keys,
@@ -17,7 +18,6 @@ from kubectl_dra.admission.plugins import (
     with_runtime,
 )
 from kubectl_dra.admission.quantities import by_priority, limit_refusals, quota_refusals, with_defaults
-from kubectl_dra.admission.refusal import Refusal
 from kubectl_dra.api.meta import ObjectMeta
 from kubectl_dra.api.nodes import Toleration
 from kubectl_dra.api.pods import Pod

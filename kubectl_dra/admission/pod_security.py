@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
-from kubectl_dra.admission.refusal import AdmissionPlugin, Concerned, Refusal
+from kubectl_dra.admission.plugins import AdmissionPlugin, Concerned, Refusal
 from kubectl_dra.api.behaviour import (
     CAPABILITIES_RESTRICTED,
     ENGINE_TYPE,

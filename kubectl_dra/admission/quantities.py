@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from msgspec import structs
 
-from kubectl_dra.admission.refusal import AdmissionPlugin, Concerned, Refusal
+from kubectl_dra.admission.plugins import AdmissionPlugin, Concerned, Refusal
 from kubectl_dra.api.labels import requirement_matches
 from kubectl_dra.api.meta import Amount
 from kubectl_dra.api.pod_resources import Amounts, amounts, limited, pod_limits, pod_requests, requested

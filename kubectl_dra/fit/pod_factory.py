@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from msgspec import Struct, json, structs
 
+from kubectl_dra.admission.plugins import AdmissionPlugin
 from kubectl_dra.admission.quantities import in_scope, quota_refusals, used_by
-from kubectl_dra.admission.refusal import AdmissionPlugin
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import ONLY_PLACED, ClaimStatus, Pod
 from kubectl_dra.api.policy import ResourceQuota

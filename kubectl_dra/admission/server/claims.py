@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any, Final
 
-from kubectl_dra.admission.server.classes import check_config
+from kubectl_dra.admission.server.classes import check_config, check_toleration
 from kubectl_dra.admission.server.metadata import (
     check_admin_access,
     check_generation,
@@ -38,7 +38,6 @@ from kubectl_dra.admission.server.names import (
     unsupported,
 )
 from kubectl_dra.admission.server.selectors import check_expression, check_selectors, derived_cost
-from kubectl_dra.admission.server.taints import check_toleration
 from kubectl_dra.api.behaviour import BOTH_KINDS_READ, DISTINCT_READ_BESIDE_MATCH, STORED_UNREAD
 from kubectl_dra.api.dra_fields import limit, values_of
 from kubectl_dra.api.limits import MAX_EXPRESSION_COST, MAX_REQUESTS

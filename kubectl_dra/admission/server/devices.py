@@ -8,6 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kubectl_dra.admission.server.classes import check_taint
 from kubectl_dra.admission.server.counters import Sets, check_consumptions, check_mappings, check_node_resources
 from kubectl_dra.admission.server.model import (
     DUPLICATE,
@@ -37,7 +38,6 @@ from kubectl_dra.admission.server.names import (
     label_problems,
 )
 from kubectl_dra.admission.server.selectors import check_nodes
-from kubectl_dra.admission.server.taints import check_taint
 from kubectl_dra.api.behaviour import (
     DEFAULT_OUT_OF_RANGE,
     EMPTY_IS_INVALID,

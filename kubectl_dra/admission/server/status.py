@@ -8,7 +8,7 @@ from ipaddress import IPv6Address, ip_interface
 from typing import Any, Final
 
 from kubectl_dra.admission.server.claims import RequestNames, check_reference, check_references, request_names
-from kubectl_dra.admission.server.classes import check_config, check_object
+from kubectl_dra.admission.server.classes import check_config, check_object, check_toleration
 from kubectl_dra.admission.server.devices import check_binding
 from kubectl_dra.admission.server.metadata import check_admin_allocation, check_metadata
 from kubectl_dra.admission.server.model import (
@@ -41,7 +41,6 @@ from kubectl_dra.admission.server.names import (
 )
 from kubectl_dra.admission.server.selectors import check_node_selector
 from kubectl_dra.admission.server.slices import check_skipped
-from kubectl_dra.admission.server.taints import check_toleration
 from kubectl_dra.api.dra_fields import limit
 from kubectl_dra.api.schema import FieldPath
 

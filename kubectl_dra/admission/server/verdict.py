@@ -31,7 +31,7 @@ from kubectl_dra.api.schema import FieldPath
 _Check = Callable[[Mapping[str, Any], ServerContext], Violations]
 _CHECKS: Final = {
     "DeviceClass": ("classes", "check_class"),
-    "DeviceTaintRule": ("taints", "check_taint_rule"),
+    "DeviceTaintRule": ("classes", "check_taint_rule"),
     "ResourceClaim": ("claims", "check_claim"),
     "ResourceClaimTemplate": ("claims", "check_template"),
     "ResourceSlice": ("slices", "check_slice"),

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kubectl_dra.admission.plugins import NamespaceMissing, PriorityContradicted
-from kubectl_dra.admission.refusal import AdmissionPlugin, FieldRefused, Refusal, VersionNotServed
+from kubectl_dra.admission.plugins import (
+    AdmissionPlugin,
+    FieldRefused,
+    NamespaceMissing,
+    PriorityContradicted,
+    Refusal,
+    VersionNotServed,
+)
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.api.neighbour_kinds import kind_here

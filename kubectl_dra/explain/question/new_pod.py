@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from kubectl_dra.admission.admit import AdmissionObjects, admit
-from kubectl_dra.admission.refusal import Concerned, FieldRefused, Refusal, VersionNotServed
+from kubectl_dra.admission.plugins import Concerned, FieldRefused, Refusal, VersionNotServed
 from kubectl_dra.api.labels import InvalidNodeSelector, LabelSelector, requirement_matches
 from kubectl_dra.api.meta import EMPTY, title
 from kubectl_dra.api.nodes import Affinity, PodAffinity

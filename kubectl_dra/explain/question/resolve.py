@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from kubectl_dra.admission.refusal import Refusal
+from kubectl_dra.admission.plugins import Refusal
 from kubectl_dra.api.claims import ResourceClaim, ResourceClaimTemplate
 from kubectl_dra.api.pods import Pod, PodClaim
 from kubectl_dra.cluster.claim_relation import as_made_for, made_for
