@@ -12,9 +12,8 @@ from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.finding import LocatedFinding
 from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lsp.cursor import Cursor, Span, cursor_at, member_at, word_at
-from kubectl_dra.lsp.fields import field_at, kind_page, page, struct_at
+from kubectl_dra.lsp.fields import field_at, kind_page, page, parameter_page, parameters_at, struct_at
 from kubectl_dra.lsp.knowledge import Knowledge, Meaning
-from kubectl_dra.lsp.parameters import parameter_page, parameters_at
 from kubectl_dra.text import amount
 
 _FEW: Final = 8

@@ -8,11 +8,22 @@ from typing import NamedTuple
 
 from kubectl_dra.cel import library
 from kubectl_dra.lsp.cursor import Cursor, Span, Typed, cursor_at, typed
-from kubectl_dra.lsp.fields import api_versions_of, field_at, fields_at, kinds_in, page, struct_at, type_of
+from kubectl_dra.lsp.fields import (
+    Parameters,
+    api_versions_of,
+    field_at,
+    fields_at,
+    kinds_in,
+    page,
+    parameter_page,
+    parameter_type,
+    parameters_at,
+    struct_at,
+    type_of,
+    values_of,
+)
 from kubectl_dra.lsp.knowledge import Knowledge
 from kubectl_dra.lsp.nearby import names
-from kubectl_dra.lsp.parameters import Parameters, parameter_page, parameters_at, values_of
-from kubectl_dra.lsp.parameters import type_of as type_of_parameter
 from kubectl_dra.manifests.source import Source
 
 
@@ -76,9 +87,7 @@ def _of_parameters(cursor: Cursor, offset: int, inside: Parameters) -> Iterator[
     for name, field in fields.items() if isinstance(fields, dict) else ():
         if name == inside.path[-1] or name not in cursor.keys:
             text = f"{name}:" if isinstance(field, dict) else f"{name}: "
-            yield Proposal(
-                name, Sort.field, span, type_of_parameter(field), parameter_page(inside, (*above, name)), text
-            )
+            yield Proposal(name, Sort.field, span, parameter_type(field), parameter_page(inside, (*above, name)), text)
 
 
 def _values(cursor: Cursor, known: Knowledge, own: Source, others: Iterable[Source]) -> Iterator[Proposal]:

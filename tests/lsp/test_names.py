@@ -46,12 +46,6 @@ spec:
 """
 
 
-@pytest.fixture(autouse=True)
-def anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
-
-
 def named(places: list[lsp.Location], folder: Path, *texts: str) -> list[tuple[str, str]]:
     """The files and the lines of places."""
     by_name = dict(zip(("pod.yaml", "template.yaml", "class.yaml"), texts, strict=False))

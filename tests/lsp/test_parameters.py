@@ -8,8 +8,7 @@ import pytest
 
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lsp.cursor import cursor_at
-from kubectl_dra.lsp.fields import prose
-from kubectl_dra.lsp.parameters import STRUCT, parameter_page, parameters_at
+from kubectl_dra.lsp.fields import STRUCT, parameter_page, parameters_at, prose
 from tests.lsp.editor import Editor, edit
 
 CLAIM = """apiVersion: resource.k8s.io/v1
@@ -40,12 +39,6 @@ spec:
             timeSlicingConfig:
               interval: Short
 """
-
-
-@pytest.fixture(autouse=True)
-def anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
 
 
 def test_hover_says_what_a_parameter_is(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from kubectl_dra.lsp.checks import migrated
 from tests.lsp.editor import Editor, edit
 from tests.migrate.runs import settings
@@ -35,12 +33,6 @@ spec:
       limits:
         nvidia.com/gpu: 1
 """
-
-
-@pytest.fixture(autouse=True)
-def anywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
 
 
 def test_a_wrong_attribute_is_underlined_explained_and_fixed(tmp_path: Path) -> None:
