@@ -17,8 +17,8 @@ from kubectl_dra.lint.check_file import Job
 from kubectl_dra.lint.config import Selection
 from kubectl_dra.lint.context import AssumedCluster
 from kubectl_dra.lint.engine import lint
-from kubectl_dra.lint.finding import LocatedFinding, Safety
-from kubectl_dra.lint.fixes import fix_text
+from kubectl_dra.lint.finding import LocatedFinding, Report, Safety
+from kubectl_dra.lint.fixes import Fixed, fix_text
 from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lint.upgrade import Upgrade
 from kubectl_dra.manifests.inputs import Input
@@ -28,6 +28,7 @@ from kubectl_dra.scheduling.scheduler import Scheduler
 FOLDER = Path(__file__).parent / "cases"
 KEYS = {"fail", "pass", "fix", "findings", "release", "gates", "files", "snapshot", "from", "stored"}
 FILE = "case.yaml"
+SAFETIES: tuple[Safety, ...] = ("safe", "unsafe")
 EXAMPLES = ("bad", "good")
 """Stand, as the text of a case, for the example of that name in the rule itself."""
 
@@ -94,6 +95,20 @@ def inputs(case: Case, text: str) -> list[Input]:
     return [Input(FILE, True, text.encode()), *more]
 
 
+def report_of(text: str, **content: Any) -> Report:
+    """What all rules report of a text, beside what else a case may have: a release, a snapshot."""
+    case = Case("", "", {"fail": text, **content})
+    report = lint(inputs(case, text), job(case), 1)
+    assert not report.defects, report.defects
+    return report
+
+
+def mended(text: str, among: Sequence[LocatedFinding] | None = None) -> Fixed:
+    """A text after the fixes of all its findings, or of these, and of those that show then."""
+    findings = report_of(text).findings if among is None else among
+    return fix_text(decode(text, FILE), findings, SAFETIES, lambda _, data: report_of(data.decode()).findings)
+
+
 def run(case: Case, text: str) -> list[LocatedFinding]:
     """The findings of the case's own rule in the text, with that of all files given."""
     report = lint(inputs(case, text), job(case), 1)
@@ -103,9 +118,8 @@ def run(case: Case, text: str) -> list[LocatedFinding]:
 
 def fixed(case: Case) -> str:
     """The text after all fixes of the case's own rule."""
-    allowed: tuple[Safety, ...] = ("safe", "unsafe")
 
     def check(name: str, data: bytes) -> Sequence[LocatedFinding]:
         return run(case, data.decode())
 
-    return fix_text(decode(case.text, FILE), run(case, case.text), allowed, check).text.after
+    return fix_text(decode(case.text, FILE), run(case, case.text), SAFETIES, check).text.after

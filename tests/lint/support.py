@@ -29,9 +29,9 @@ def job(select: str = "DRA1,DRA9", minor: int = 36) -> Job:
     return Job(AssumedCluster(release, default_features(release)), Selection(tuple(select.split(","))))
 
 
-def report(text: str | bytes, select: str = "DRA1,DRA9", named: bool = True) -> Report:
+def report(text: str | bytes, select: str = "DRA1,DRA9", named: bool = True, minor: int = 36) -> Report:
     data = text.encode() if isinstance(text, str) else text
-    return lint([Input("f.yaml", named, data)], job(select), 1)
+    return lint([Input("f.yaml", named, data)], job(select, minor), 1)
 
 
 def findings(text: str | bytes, select: str = "DRA1,DRA9") -> tuple[LocatedFinding, ...]:

@@ -9,12 +9,10 @@ import pytest
 import yaml
 
 from kubectl_dra.api.releases import NEWEST_MODELLED
-from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import SEVERITIES
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules import FAMILIES, RULES
-from kubectl_dra.manifests.inputs import Input
-from tests.lint.support import job
+from tests.lint.support import report
 from tools.docs.folder import write
 from tools.docs.rules import pages
 
@@ -49,7 +47,7 @@ OF_TWO_RELEASES = ("DRA511",)
 )
 def test_the_good_example_is_good(rule: type[Rule]) -> None:
     """What a page proposes instead has no finding of any rule."""
-    found = lint([Input("f.yaml", True, rule.good().encode())], job("DRA", NEWEST_MODELLED.minor), 1)
+    found = report(rule.good(), "DRA", minor=NEWEST_MODELLED.minor)
     assert not found.defects
     assert [(finding.code, finding.line, finding.message) for finding in found.findings] == []
 

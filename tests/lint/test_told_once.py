@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import LocatedFinding
-from tests.lint.cases import Case, inputs, job
+from tests.lint.cases import report_of
 
 CLAIM = """\
 apiVersion: resource.k8s.io/%s
@@ -21,8 +20,7 @@ NAMED = ", constraints: [{matchAttribute: %s}]"
 
 
 def findings(text: str, release: str = "1.37") -> tuple[LocatedFinding, ...]:
-    case = Case("", "", {"fail": text, "release": release})
-    return lint(inputs(case, text), job(case), 1).findings
+    return report_of(text, release=release).findings
 
 
 @pytest.mark.parametrize(
@@ -102,23 +100,20 @@ spec:
 
 
 def test_a_template_named_as_a_claim_is_told_once() -> None:
-    case = Case("", "", {"fail": SHARED})
-    report = lint(inputs(case, SHARED), job(case), 1)
+    report = report_of(SHARED)
     assert [found.code for found in report.findings] == ["DRA403"]
     assert report.not_given == ("DeviceClass a",)
 
 
 def test_a_value_that_is_no_name_is_none_of_a_class() -> None:
     text = CLAIM % ("v1", "exactly: {deviceClassName: y}", "")
-    case = Case("", "", {"fail": text})
-    assert lint(inputs(case, text), job(case), 1).not_given == ()
+    assert report_of(text).not_given == ()
 
 
 def test_what_is_filled_in_later_is_named() -> None:
     selectors = "selectors: [{cel: {expression: '${A}'}}, {cel: {expression: '{{ .b }}'}}]"
     text = CLAIM % ("v1", f"exactly: {{deviceClassName: a, {selectors}}}", "")
-    case = Case("", "", {"fail": text})
-    report = lint(inputs(case, text), job(case), 1)
+    report = report_of(text)
     assert report.findings == () and "${A}, {{ .b }} are filled in later" in report.notes[0]
 
 

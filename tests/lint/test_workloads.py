@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from kubectl_dra.lint.engine import lint
-from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES
-from tests.lint.support import job
+from tests.lint.support import report
 
 SPEC: dict[str, Any] = {
     "containers": [{"name": "a", "image": "registry.example.com/a:1"}],
@@ -34,7 +32,7 @@ def workload(group: str, kind: str, path: tuple[str, ...]) -> dict[str, Any]:
 def test_a_claim_without_use_is_found_where_it_stands(key: tuple[str, str], path: tuple[str, ...]) -> None:
     raw = workload(*key, path)
     text = yaml.safe_dump(raw, sort_keys=False)
-    found = lint([Input("f.yaml", True, text.encode())], job("DRA401"), 1)
+    found = report(text, "DRA401")
     (one,) = found.findings
     written = ".".join("0" if step == "*" else step for step in path).replace(".0", "[0]")
     assert one.field == f"{written}.resourceClaims[0].name"
@@ -66,9 +64,9 @@ spec:
     resourceClaims:
     - {name: gpu, resourceClaimTemplateName: one-gpu}
 """
-    assert [found.code for found in lint([Input("f.yaml", True, text.encode())], job("DRA"), 1).findings] == []
+    assert [found.code for found in report(text, "DRA").findings] == []
     other = text.replace("claims: [{name: gpu}]", "claims: [{name: gpus}]")
-    found = lint([Input("f.yaml", True, other.encode())], job("DRA401"), 1).findings
+    found = report(other, "DRA401").findings
     assert [one.line for one in found] == [10, 20]
 
 
@@ -88,7 +86,7 @@ spec:
     resourceClaims:
     - {name: gpu, resourceClaimTemplateName: one-gpu}
 """
-    (one,) = lint([Input("f.yaml", True, text.encode())], job("DRA405"), 1).findings
+    (one,) = report(text, "DRA405").findings
     assert (one.line, one.field) == (6, "spec.predictor.nodeName")
     after = fix_text(decode(text, "f.yaml"), [one], ("safe", "unsafe"), lambda name, data: ()).text.after
     assert after != text and "nodeName" not in after

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.lint.engine import lint
-from kubectl_dra.lint.fixes import fix_text
-from kubectl_dra.manifests.source import decode
-from tests.lint.cases import FILE, Case, inputs, job
+from tests.lint.cases import mended, report_of
 
 HEAD = "apiVersion: resource.k8s.io/%s\nkind: %s\nmetadata:\n  name: x\nspec:\n"
 CLAIM = HEAD % ("v1", "ResourceClaim") + "  devices:\n    requests:\n    - name: gpu\n      exactly:\n"
@@ -24,19 +21,7 @@ POD = (
 
 
 def findings(text: str) -> list[str]:
-    case = Case("", "", {"fail": text})
-    return [found.advice for found in lint(inputs(case, text), job(case), 1).findings]
-
-
-def fixed(text: str) -> str:
-    case = Case("", "", {"fail": text})
-    found = lint(inputs(case, text), job(case), 1).findings
-    return fix_text(
-        decode(text, FILE),
-        found,
-        ("safe", "unsafe"),
-        lambda name, data: lint(inputs(case, data.decode()), job(case), 1).findings,
-    ).text.after
+    return [finding.advice for finding in report_of(text).findings]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +93,7 @@ def fixed(text: str) -> str:
     ],
 )
 def test_fixes(before: str, after: str) -> None:
-    assert fixed(before) == after
+    assert mended(before).text.after == after
 
 
 @pytest.mark.parametrize(
@@ -190,7 +175,7 @@ def test_a_name_that_a_request_has_is_not_replaced_by_another(names: str) -> Non
     """Wrong in both places it still names that request, not the one whose name is similar."""
     one = "    - {name: %s, exactly: {deviceClassName: a}}\n"
     text = HEAD % ("v1", "ResourceClaim") + "  devices:\n    requests:\n" + one % "gpu" + one % "GPU_1" + names
-    assert fixed(text) == text
+    assert mended(text).text.after == text
     assert "It is the name of a request: rename that, and change it wherever it is named." in findings(text)
 
 
@@ -206,6 +191,5 @@ def test_what_is_too_expensive_behind_or_value_is_guarded_instead(test: str) -> 
 
 def test_a_count_that_is_not_written_is_not_called_0() -> None:
     text = SLICE.replace(", resourceSliceCount: 1", "")
-    case = Case("", "", {"fail": text})
-    told = {found.field: found.message for found in lint(inputs(case, text), job(case), 1).findings}
+    told = {finding.field: finding.message for finding in report_of(text).findings}
     assert told["spec.pool.resourceSliceCount"] == "is not set; it must be at least 1"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.lint.engine import lint
-from tests.lint.cases import Case, inputs, job
+from tests.lint.cases import report_of
 
 POD = """\
 ---
@@ -99,7 +98,6 @@ spec:
 
 @pytest.mark.parametrize("name", CLEAN)
 def test_nothing_is_found(name: str) -> None:
-    case = Case("", name, {"pass": CLEAN[name]})
-    report = lint(inputs(case, CLEAN[name]), job(case), 1)
+    report = report_of(CLEAN[name])
     assert [(found.code, found.message) for found in report.findings] == []
     assert report.objects

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from kubectl_dra.data.drivers import catalogue, vendor_files
-from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import LocatedFinding
 from kubectl_dra.lint.fixes import fix_text
 from kubectl_dra.manifests.source import decode
-from tests.lint.cases import FILE, Case, inputs, job
+from tests.lint.cases import FILE, mended, report_of
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1
@@ -34,16 +33,7 @@ WORD = re.compile(r"\w+")
 
 
 def findings(text: str) -> Sequence[LocatedFinding]:
-    case = Case("", "", {"fail": text})
-    report = lint(inputs(case, text), job(case), 1)
-    assert not report.defects
-    return report.findings
-
-
-def mended(text: str) -> str:
-    """The text after all fixes of all rules."""
-    found = findings(text)
-    return fix_text(decode(text, FILE), found, ("safe", "unsafe"), lambda _, data: findings(data.decode())).text.after
+    return report_of(text).findings
 
 
 def resources() -> Iterator[str]:
@@ -75,7 +65,7 @@ def test_a_key_is_explained_once_and_no_attribute_is_invented(key: str, device_c
             assert not found
         else:
             assert [finding.code for finding in found] == ["DRA218"], (behind, found)
-        after = mended(text)
+        after = mended(text).text.after
         added = set(WORD.findall(after.partition("expression")[2])) - set(WORD.findall(text.partition("expression")[2]))
         domains = {word for name in catalogue().names for word in WORD.findall(name)}
         known = {name for driver in catalogue().drivers.values() for name in driver.attributes}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kubectl_dra.lint.engine import lint
-from tests.lint.cases import Case, inputs, job
+from tests.lint.cases import report_of
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1
@@ -114,9 +113,7 @@ MISTAKES = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_each_is_found(name: str) -> None:
     text, code = MISTAKES[name]
-
-    case = Case(code, name, {"fail": text})
-    codes = {found.code for found in lint(inputs(case, text), job(case), 1).findings}
+    codes = {finding.code for finding in report_of(text).findings}
     assert code in codes, codes
 
 
@@ -139,8 +136,7 @@ def test_a_template_of_another_namespace(pod: str, templates: list[str], severit
         text = text.replace("  name: trainer\n", f"  name: trainer\n  namespace: {pod}\n", 1)
     template = CLAIM.replace("Claim\n", "ClaimTemplate\n").replace("name: gpu\n", "name: one\n  namespace: %s\n", 1)
     text += "".join("---\n" + template.replace("%s", name, 1).split("spec:")[0] for name in templates)
-    case = Case("DRA409", "", {"fail": text})
-    (found,) = lint(inputs(case, text), job(case), 1).findings
+    (found,) = report_of(text).findings
     assert (found.code, found.severity) == ("DRA409", severity) and words in found.message
     advice = "Change metadata.namespace of the pod to {}" if pod else "Put metadata.namespace: {} on the pod"
     assert found.advice.startswith(advice.format(templates[0]))
@@ -151,5 +147,4 @@ def test_a_claim_whose_name_is_no_text_breaks_no_rule(name: str) -> None:
     text = (POD % (CLAIMS % "resourceClaimTemplateName: one", "{name: gpu}", "")).replace(
         "{name: gpu,", f"{{name: {name},"
     )
-    case = Case("DRA", "", {"fail": text})
-    assert lint(inputs(case, text), job(case), 1).defects == ()
+    assert report_of(text).defects == ()

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import LocatedFinding
-from kubectl_dra.manifests.inputs import Input
-from tests.lint.support import findings, job
+from tests.lint.support import findings, report
 
 CLAIM = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "gpus"}}
 
@@ -144,7 +142,7 @@ ASKED_FOR = "--runtime-config=resource.k8s.io/v1alpha3=true"
     ],
 )
 def test_what_is_not_served_by_default_is_said_so(minor: int, code: str, severity: str, told: str) -> None:
-    found = lint([Input("f.yaml", True, TAINT_RULE.encode())], job("DRA503,DRA504", minor), 1).findings
+    found = report(TAINT_RULE, "DRA503,DRA504", minor=minor).findings
     assert [(each.code, each.severity) for each in found] == [(code, severity)]
     assert found[0].message.endswith(told)
 

@@ -12,10 +12,9 @@ from kubectl_dra.cel.environment import Environment
 from kubectl_dra.cel.errors import EvaluationError
 from kubectl_dra.cel.program import compile_expression
 from kubectl_dra.data.drivers import catalogue
-from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import LocatedFinding
 from kubectl_dra.manifests.changes import Splice
-from tests.lint.cases import Case, inputs, job
+from tests.lint.cases import report_of
 
 CLAIM = """\
 apiVersion: resource.k8s.io/v1
@@ -37,11 +36,8 @@ PRODUCTS = [product for driver in catalogue().drivers.values() for product in dr
 
 
 def found(expression: str, device_class: str = "gpu.nvidia.com", snapshot: str = "") -> Sequence[LocatedFinding]:
-    text = CLAIM % (device_class, expression)
-    case = Case("", "", {"fail": text, **({"snapshot": snapshot} if snapshot else {})})
-    report = lint(inputs(case, text), job(case), 1)
-    assert not report.defects
-    return report.findings
+    saved = {"snapshot": snapshot} if snapshot else {}
+    return report_of(CLAIM % (device_class, expression), **saved).findings
 
 
 @pytest.mark.parametrize("product", PRODUCTS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -11,11 +10,7 @@ import pytest
 import yaml
 
 from kubectl_dra.api.taints import DeviceTaint, DeviceToleration, seconds_tolerated
-from kubectl_dra.lint.engine import lint
-from kubectl_dra.lint.finding import LocatedFinding
-from kubectl_dra.lint.fixes import fix_text
-from kubectl_dra.manifests.source import decode
-from tests.lint.cases import FILE, Case, inputs, job
+from tests.lint.cases import mended
 from tests.lint.support import CLAIM
 
 OPERATORS = (None, "Exists", "Equal")
@@ -35,11 +30,6 @@ def given() -> list[dict[str, Any]]:
     return [{name: value for name, value in zip(names, values, strict=True) if value is not None} for values in every]
 
 
-def check(text: str) -> Sequence[LocatedFinding]:
-    case = Case("", "", {"fail": text})
-    return lint(inputs(case, text), job(case), 1).findings
-
-
 def tolerations(text: str) -> list[DeviceToleration]:
     exactly = yaml.safe_load(text)["spec"]["devices"]["requests"][0]["exactly"]
     return [DeviceToleration.from_json(toleration) for toleration in exactly["tolerations"]]
@@ -48,8 +38,7 @@ def tolerations(text: str) -> list[DeviceToleration]:
 @pytest.mark.parametrize("toleration", given(), ids=json.dumps)
 def test_what_was_tolerated_still_is(toleration: dict[str, Any]) -> None:
     text = f"{CLAIM}        tolerations: [{json.dumps(toleration)}]\n"
-    found = check(text)
-    fixed = fix_text(decode(text, FILE), found, ("safe", "unsafe"), lambda _, data: check(data.decode())).text.after
+    fixed = mended(text).text.after
     before, after = tolerations(text), tolerations(fixed)
     for taint in TAINTS:
         if any(device_toleration.tolerates(taint) for device_toleration in before):
