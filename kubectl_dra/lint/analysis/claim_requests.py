@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -33,6 +33,20 @@ class RequestAlternative(Struct, frozen=True):
     content: Mapping[str, Any]
 
     @property
+    def device_class(self) -> str:
+        """The class that it names; empty if it names none."""
+        return str(self.content.get("deviceClassName") or "")
+
+    @property
+    def class_path(self) -> FieldPath:
+        """Where it names the class."""
+        return (*self.path, "deviceClassName")
+
+    def is_named(self, names: Collection[str]) -> bool:
+        """Whether a list of requests has it: by its own name, by that of its request, or by having no names."""
+        return not names or self.request in names or self.name in names
+
+    @property
     def all_devices(self) -> bool:
         """Whether it requests all matching devices."""
         return self.content.get("allocationMode") == "All"
@@ -60,6 +74,13 @@ def _alternatives(context: Context) -> Iterator[RequestAlternative]:
             yield RequestAlternative(name, name, (*path, "exactly"), exactly)
         for position, sub in enumerate(items(request, "firstAvailable")):
             yield RequestAlternative(name, f"{name}/{sub.get('name') or ''}", (*path, "firstAvailable", position), sub)
+
+
+def constraints(context: Context) -> Iterator[tuple[FieldPath, Mapping[str, Any], tuple[str, ...]]]:
+    """The constraints of a claim or template: path, content, and the requests that it names."""
+    for index, constraint in enumerate(items(context.spec, "devices", "constraints")):
+        path = (*context.spec_path, "devices", "constraints", index)
+        yield path, constraint, tuple(str(name) for name in items_at(constraint, "requests"))
 
 
 # The command that carries out a finding's recommendation, if ``migrate`` can.

@@ -163,12 +163,11 @@ def _missing(context: Context) -> Iterator[tuple[FieldPath, str, str]]:
                 yield (*reference.path, reference.field), reference.kind, reference.target
         return
     for alternative in alternatives(context):
-        name = alternative.content.get("deviceClassName")
-        if not isinstance(name, str) or not name or catalogue().of_class(name) is not None:
+        name, snapshot = alternative.device_class, context.snapshot
+        if not name or catalogue().of_class(name) is not None or context.given.classes(name):
             continue
-        snapshot = context.snapshot
-        if not context.given.classes(name) and (snapshot is None or name not in snapshot.classes):
-            yield (*alternative.path, "deviceClassName"), CLASS, name
+        if snapshot is None or name not in snapshot.classes:
+            yield alternative.class_path, CLASS, name
 
 
 def _renamed(context: Context, kind: str, name: str) -> Item | None:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from kubectl_dra.api.schema import FieldPath
-from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, RequestAlternative, alternatives
+from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, RequestAlternative, alternatives, constraints
 from kubectl_dra.lint.analysis.cluster_devices import DeviceOnNode, admitted_places, hidden, placed, seen_in_part
 from kubectl_dra.lint.analysis.selector_targets import class_programs, selectors
-from kubectl_dra.lint.context import Context, items
+from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import fields_at, items_at
+from kubectl_dra.manifests.changes import fields_at
 from kubectl_dra.text import amount as counted
 from kubectl_dra.text import some
 
@@ -63,7 +63,7 @@ class ExceedsDevices(
         if snapshot is None or hidden(context, "ResourceSlice"):
             return
         # One device, of which nothing more is asked, is what DRA221 is about.
-        plain = not items(context.spec, "devices", "constraints")
+        plain = not any(constraints(context))
         known = [
             None
             if plain and alternative.number == 1 and not _wanted(alternative)
@@ -82,9 +82,7 @@ class ExceedsDevices(
         for request, findings in found.items():
             # Another alternative of firstAvailable may be possible here: that is what it is for.
             yield from findings if request not in possible else ()
-        for index, constraint in enumerate(items(context.spec, "devices", "constraints")):
-            path = (*context.spec_path, "devices", "constraints", index)
-            names = {str(name) for name in items_at(constraint, "requests")}
+        for path, constraint, names in constraints(context):
             for field in ("matchAttribute", "distinctAttribute"):
                 attribute = constraint.get(field)
                 if isinstance(attribute, str) and attribute:
@@ -206,14 +204,14 @@ def _candidates(context: Context, alternative: RequestAlternative) -> _Candidate
     """The devices for an alternative; None if that cannot be told, as a name is wrong or slices are missing."""
     snapshot = context.snapshot
     own = [selector.program for selector in selectors(context) if selector.path[:-4] == alternative.path]
-    of_class = class_programs(context, str(alternative.content.get("deviceClassName") or ""))
+    of_class = class_programs(context, alternative.device_class)
     compiled = [program for program in own if program is not None]
     wanted = _wanted(alternative)
     if snapshot is None or of_class is None or len(compiled) < len(own) or wanted is None:
         return None
     attributes = [
         str(constraint.get(field))
-        for constraint in items(context.spec, "devices", "constraints")
+        for _, constraint, _ in constraints(context)
         for field in ("matchAttribute", "distinctAttribute")
     ]
     admitted_of_class = placed(snapshot, of_class, compiled, attributes)
@@ -229,14 +227,14 @@ def _candidates(context: Context, alternative: RequestAlternative) -> _Candidate
 def _covered(
     options: Sequence[RequestAlternative],
     known: Sequence[_Candidates | None],
-    names: set[str],
+    names: Sequence[str],
     possible: set[str],
 ) -> Mapping[str, Sequence[_Candidates]]:
     """The candidates of the requests that a constraint covers, without requests that fail alone or are not known."""
     covered: dict[str, list[_Candidates]] = {}
     unknown: set[str] = set()
     for alternative, candidates in zip(options, known, strict=True):
-        if names and not names & {alternative.request, alternative.name}:
+        if not alternative.is_named(names):
             # Another alternative of the request is free of the constraint.
             unknown.add(alternative.request)
         elif candidates is None or alternative.request not in possible:

@@ -51,20 +51,17 @@ class MissingClass(
         if snapshot is None:
             return
         for alternative in alternatives(context):
-            name = alternative.content.get("deviceClassName")
-            if not isinstance(name, str) or not name or not self._lacks(context, snapshot, name):
-                continue
-            near = nearest(name, snapshot.classes, 1)
-            path = (*alternative.path, "deviceClassName")
-            fix = Fix.guess(f"Did you mean {near[0]}?", Set(path, near[0])) if near else None
-            yield self.finding(path, _no_class(snapshot, name), fix=fix)
+            name, path = alternative.device_class, alternative.class_path
+            if name and self._lacks(context, snapshot, name):
+                near = nearest(name, snapshot.classes, 1)
+                fix = Fix.guess(f"Did you mean {near[0]}?", Set(path, near[0])) if near else None
+                yield self.finding(path, _no_class(snapshot, name), fix=fix)
         for request in extended_requests(context.raw.get("spec")) if context.item.kind == "Pod" else ():
             name = request.device_class
-            if not name or not self._lacks(context, snapshot, name):
-                continue
-            near = tuple(f"{IMPLICIT_PREFIX}{each}" for each in nearest(name, snapshot.classes, 1))
-            fix = request.renamed(f"Did you mean {near[0]}?", near[0]) if near else None
-            yield self.finding(request.path, _no_class(snapshot, name), fix=fix, on_key=True)
+            if name and self._lacks(context, snapshot, name):
+                near = tuple(f"{IMPLICIT_PREFIX}{each}" for each in nearest(name, snapshot.classes, 1))
+                fix = request.renamed(f"Did you mean {near[0]}?", near[0]) if near else None
+                yield self.finding(request.path, _no_class(snapshot, name), fix=fix, on_key=True)
 
     def _lacks(self, context: Context, snapshot: Snapshot, name: str) -> bool:
         if name in snapshot.classes or context.given.classes(name):

@@ -122,7 +122,7 @@ class ConstantDecides(
     def _requested(self, context: Context) -> Iterator[LintFinding]:
         """Of what a request wants of a capacity."""
         for alternative in alternatives(context):
-            names = drivers_of(context, str(alternative.content.get("deviceClassName") or ""))
+            names = drivers_of(context, alternative.device_class)
             for key, written in fields_at(alternative.content, "capacity", "requests").items():
                 domain, _, name = str(key).rpartition("/")
                 columns = [Column("capacity", driver.name, name) for driver in names if domain in ("", driver.name)]

@@ -192,11 +192,11 @@ def configs_of_classes(context: Context) -> Iterator[tuple[FieldPath, str, Mappi
         return
     own = [opaque for _, opaque in opaque_configs(context)]
     for each in alternatives(context):
-        name = str(each.content.get("deviceClassName") or "")
+        name = each.device_class
         for config in known[name].config if name in known and not context.given.classes(name) else ():
             opaque = config.get("opaque") or {}
             if not any(_alike(opaque, mine) for mine in own):
-                yield (*each.path, "deviceClassName"), name, opaque
+                yield each.class_path, name, opaque
 
 
 def _of_class(path: FieldPath, name: str, found: Iterable[LintFinding]) -> Iterator[LintFinding]:
@@ -308,9 +308,8 @@ def _targets(context: Context, path: FieldPath) -> Iterator[tuple[str, tuple[Kin
         return
     named = [str(name) for name in items_at(value_at(context.raw, path[:-1]), "requests")]
     for each in alternatives(context):
-        if each.request in named or each.name in named:
-            device_class = str(each.content.get("deviceClassName") or "")
-            yield f"request {each.name} asks for", kinds_of_class(context, device_class) or ()
+        if named and each.is_named(named):
+            yield f"request {each.name} asks for", kinds_of_class(context, each.device_class) or ()
 
 
 def _or(names: Iterable[str]) -> str:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
-
-from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import Driver, whole_partition
 from kubectl_dra.lint.analysis.cel_terms import comparisons
-from kubectl_dra.lint.analysis.claim_requests import alternatives
+from kubectl_dra.lint.analysis.claim_requests import RequestAlternative, alternatives
 from kubectl_dra.lint.analysis.corrections import parsed
 from kubectl_dra.lint.analysis.domain_keys import meant_keys
 from kubectl_dra.lint.analysis.published_devices import known_driver
@@ -49,18 +46,8 @@ class NotOnClass(
     """An attribute or capacity that the class's devices do not have."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for unknown in unknown_capacities(context):
-            near = [unknown.meant] if unknown.meant else nearest(unknown.name, unknown.names, 1)
-            plain = "; names are compared as they are written" if unknown.meant else ""
-            changes = (Rename(unknown.path, near[0]),) if near else ()
-            yield self.finding(
-                unknown.path,
-                f"devices of class {unknown.device_class} have no capacity {unknown.name}{plain}",
-                fix=Fix.guess(f"Write {near[0]}", *changes)
-                if unknown.meant
-                else Fix(f"Did you mean {near[0]}?" if near else f"They have {', '.join(unknown.names)}.", changes),
-                on_key=True,
-            )
+        for alternative in alternatives(context):
+            yield from self._amounts(context, alternative)
         for target in asked(context):
             if target.of_class or not target.sure:
                 continue
@@ -72,6 +59,38 @@ class NotOnClass(
                 if any(kind.publishes(column) for kind in kinds):
                     continue
                 yield self._told(target, driver, column)
+
+    def _amounts(self, context: Context, alternative: RequestAlternative) -> Iterator[LintFinding]:
+        """The amounts requested of devices of known drivers, if every capacity of these is known."""
+        requested = fields_at(alternative.content, "capacity", "requests")
+        kinds = kinds_of_class(context, alternative.device_class) if requested else None
+        drivers = {kind.driver: known_driver(context, kind.driver) for kind in kinds or ()}
+        known = [driver for driver in drivers.values() if driver is not None and driver.complete and driver.capacities]
+        if not kinds or len(known) < len(drivers):
+            return
+        names = dict.fromkeys(
+            driver.written(short)
+            for driver in known
+            for short in driver.capacities
+            for kind in kinds
+            if kind.driver == driver.name and kind.publishes(Column("capacity", driver.name, short))
+        )
+        for key in (key for key in map(str, requested) if key not in names):
+            # Names are compared as they are written, whereas CEL and constraints add the driver as domain.
+            others = (name for domain in drivers for name in (f"{domain}/{key}", key.removeprefix(f"{domain}/")))
+            meant = next((name for name in others if name in names), "")
+            path = (*alternative.path, "capacity", "requests", key)
+            near = [meant] if meant else nearest(key, names, 1)
+            changes = (Rename(path, near[0]),) if near else ()
+            yield self.finding(
+                path,
+                f"devices of class {alternative.device_class} have no capacity {key}"
+                + ("; names are compared as they are written" if meant else ""),
+                fix=Fix.guess(f"Write {meant}", *changes)
+                if meant
+                else Fix(f"Did you mean {near[0]}?" if near else f"They have {', '.join(names)}.", changes),
+                on_key=True,
+            )
 
     def _told(self, target: AskedSelector, driver: Driver, column: Column) -> LintFinding:
         having = {kind.name for kind in driver.kinds if kind.publishes(column)}
@@ -204,52 +223,3 @@ RULES = (
     DomainAndName,
     UnknownTaint,
 )
-
-
-# Amounts that a request asks for by a name that no device of its class has.
-
-
-class UnknownCapacity(Struct, frozen=True):
-    """A name in ``capacity.requests`` that no device of the class has. ``names`` are those that they have.
-
-    ``meant`` is the one of them that differs by the driver as its domain only; empty if there is none.
-    """
-
-    path: FieldPath
-    name: str
-    device_class: str
-    names: tuple[str, ...]
-    meant: str
-
-
-def unknown_capacities(context: Context) -> Iterator[UnknownCapacity]:
-    """The amounts requested of devices of known drivers, if every capacity of these is known."""
-    for alternative in alternatives(context):
-        requested = fields_at(alternative.content, "capacity", "requests")
-        name = alternative.content.get("deviceClassName")
-        kinds = kinds_of_class(context, name) if requested and isinstance(name, str) else None
-        drivers = {kind.driver: known_driver(context, kind.driver) for kind in kinds or ()}
-        known = [driver for driver in drivers.values() if driver is not None and driver.complete and driver.capacities]
-        if not kinds or len(known) < len(drivers):
-            continue
-        names = [
-            driver.written(short)
-            for driver in known
-            for short in driver.capacities
-            if any(kind.driver == driver.name and kind.publishes(_capacity(driver, short)) for kind in kinds)
-        ]
-        for key in map(str, requested):
-            if key not in names:
-                # Names are compared as they are written, whereas CEL and constraints add the driver as domain.
-                meant = next((one for domain in drivers for one in _other(domain, key) if one in names), "")
-                path = (*alternative.path, "capacity", "requests", key)
-                yield UnknownCapacity(path, key, str(name), tuple(dict.fromkeys(names)), meant)
-
-
-def _other(domain: str, key: str) -> tuple[str, str]:
-    """The name with the domain, and without it."""
-    return f"{domain}/{key}", key.removeprefix(f"{domain}/")
-
-
-def _capacity(driver: Driver, name: str) -> Column:
-    return Column("capacity", driver.name, name)

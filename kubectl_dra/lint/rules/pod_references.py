@@ -245,13 +245,11 @@ class MissingName(
             for request in extended_requests(context.raw.get("spec")):
                 yield from self._resource(context, request)
             return
+        if context.snapshot is not None and not context.snapshot.is_gap("DeviceClass"):
+            return
         for alternative in alternatives(context):
-            name = alternative.content.get("deviceClassName")
-            if not isinstance(name, str) or not name or is_known_class(context, name):
-                continue
-            if context.snapshot is not None and not context.snapshot.is_gap("DeviceClass"):
-                continue
-            yield from self._near((*alternative.path, "deviceClassName"), "DeviceClass", name, _classes(context))
+            if (name := alternative.device_class) and not is_known_class(context, name):
+                yield from self._near(alternative.class_path, "DeviceClass", name, _classes(context))
 
     def _resource(self, context: Context, request: ExtendedRequest) -> Iterator[LintFinding]:
         """An extended resource that no class offers."""

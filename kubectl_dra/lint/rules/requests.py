@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from kubectl_dra.api.behaviour import STEP_ABOVE_ZERO
@@ -11,11 +11,11 @@ from kubectl_dra.api.limits import MAX_RESULTS
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import catalogue, name_in
-from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, RequestAlternative, alternatives
+from kubectl_dra.lint.analysis.claim_requests import CLAIM_KINDS, RequestAlternative, alternatives, constraints
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Delete, Set, fields_at, items_at, value_at
+from kubectl_dra.manifests.changes import Delete, Set, fields_at, value_at
 
 
 class CountZero(Rule, code="DRA301", name="count-zero", severity="warning", kinds=CLAIM_KINDS, fixable="unsafe"):
@@ -67,15 +67,11 @@ class VacuousConstraint(Rule, code="DRA303", name="constraint-over-one-device", 
     def check(self, context: Context) -> Iterator[LintFinding]:
         options = list(alternatives(context))
         known = {name for alternative in options for name in (alternative.request, alternative.name)}
-        for path, constraint, names in _constraints(context):
+        for path, constraint, names in constraints(context):
             if not known.issuperset(names):
                 # What it covers with the right name is not known.
                 continue
-            covered = [
-                alternative
-                for alternative in options
-                if not names or alternative.request in names or alternative.name in names
-            ]
+            covered = [alternative for alternative in options if alternative.is_named(names)]
             if not covered or any(alternative.all_devices for alternative in covered):
                 continue
             most: dict[str, int] = {}
@@ -102,7 +98,7 @@ class MatchAndDistinct(
     """matchAttribute and distinctAttribute in one constraint."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        for path, constraint, _ in _constraints(context):
+        for path, constraint, _ in constraints(context):
             if constraint.get("matchAttribute") and constraint.get("distinctAttribute"):
                 yield self.finding(
                     (*path, "distinctAttribute"),
@@ -116,7 +112,7 @@ class MatchUnique(Rule, code="DRA305", name="match-of-unique-attribute", severit
 
     def check(self, context: Context) -> Iterator[LintFinding]:
         options = list(alternatives(context))
-        for path, constraint, names in _constraints(context):
+        for path, constraint, names in constraints(context):
             domain, _, name = str(constraint.get("matchAttribute") or "").partition("/")
             driver = catalogue().driver(domain)
             attribute = (
@@ -126,7 +122,7 @@ class MatchUnique(Rule, code="DRA305", name="match-of-unique-attribute", severit
                 continue
             least: dict[str, int] = {}
             for alternative in options:
-                if not names or alternative.request in names or alternative.name in names:
+                if alternative.is_named(names):
                     least[alternative.request] = min(least.get(alternative.request, 99), alternative.number)
             if sum(least.values()) > 1:
                 yield self.finding(
@@ -183,12 +179,6 @@ class NothingOfCapacity(
                     f"{amount or 0} of {name} is no amount that a device can give; the API server accepts it",
                     fix="Write how much is needed, or leave the entry out.",
                 )
-
-
-def _constraints(context: Context) -> Iterator[tuple[FieldPath, Mapping[str, Any], tuple[str, ...]]]:
-    for index, constraint in enumerate(items(context.spec, "devices", "constraints")):
-        path = (*context.spec_path, "devices", "constraints", index)
-        yield path, constraint, tuple(str(name) for name in items_at(constraint, "requests"))
 
 
 def _sign(value: Any) -> int | None:
