@@ -204,12 +204,7 @@ def _following(text: str) -> list[int]:
     return out
 
 
-def covers(suppression: Suppression, finding: LocatedFinding) -> bool:
-    """Whether the comment silences the finding."""
-    return bool(covering(suppression, finding))
-
-
-def covering(suppression: Suppression, finding: LocatedFinding) -> tuple[str, ...]:
+def _covering(suppression: Suppression, finding: LocatedFinding) -> tuple[str, ...]:
     """By which of its codes the comment silences the finding: its line matches, and its code, name or family."""
     if suppression.covers not in finding.lines:
         return ()
@@ -237,7 +232,7 @@ def apply(
     used: dict[int, set[str]] = {}
     for finding in findings:
         near = [index for line in finding.lines if line in by_line for index in by_line[line]]
-        hits = {index: codes for index in near if (codes := covering(usable[index], finding))}
+        hits = {index: codes for index in near if (codes := _covering(usable[index], finding))}
         for index, codes in hits.items():
             used.setdefault(index, set()).update(codes)
         if hits:

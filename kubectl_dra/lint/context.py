@@ -222,18 +222,9 @@ class GivenObjects:
             self._found[key] = items
         return items
 
-    def templates(self, name: str, namespace: str = "") -> tuple[Item, ...]:
-        """ResourceClaimTemplates of a name."""
-        return self.find("ResourceClaimTemplate", name, namespace)
-
     def classes(self, name: str) -> tuple[Item, ...]:
         """DeviceClasses of a name."""
         return self.find("DeviceClass", name)
-
-    @property
-    def namespaces(self) -> Mapping[str, Item]:
-        """Namespaces by name."""
-        return {item.name: item for item in self.of_kind("Namespace")}
 
 
 Stored = Mapping[tuple[str, str, str, str], Mapping[str, Any]]

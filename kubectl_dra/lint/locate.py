@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.context import Item
-from kubectl_dra.lint.finding import AsWritten, LintFinding, LocatedFinding
+from kubectl_dra.lint.finding import AsWritten, Fix, LintFinding, LocatedFinding
 from kubectl_dra.lint.fixes import obstacle
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.manifests.changes import Change, Set, below, value_at
@@ -132,8 +132,8 @@ def locate(finding: LintFinding, item: Item, document: Document, with_lines: boo
     field = finding.field or path_text(path[len(owner.place.path) :])
     if item.owner is not None and finding.field:
         field = f"{path_text(item.place.path[len(owner.place.path) :])}.{finding.field}"
-    fix = finding.fix
-    changes = () if fix is None else _changes(fix.changes, item, document)
+    fix = finding.fix or Fix("")
+    changes = _changes(fix.changes, item, document)
     return LocatedFinding(
         finding.code,
         finding.severity,
@@ -142,8 +142,8 @@ def locate(finding: LintFinding, item: Item, document: Document, with_lines: boo
         item.title,
         field,
         finding.message,
-        "" if fix is None else fix.title,
-        "none" if fix is None or not changes else fix.safety,
+        fix.title,
+        fix.safety if changes else "none",
         finding.detail,
         *excerpt(document.source, at),
         document.index,
@@ -151,10 +151,10 @@ def locate(finding: LintFinding, item: Item, document: Document, with_lines: boo
         item.place.path,
         changes,
         lines,
-        "" if fix is None else fix.command,
-        () if fix is None else fix.block,
-        "" if fix is None else fix.expression,
-        "" if fix is None or fix.safety == "none" or not changes else obstacle(document, changes),
+        fix.command,
+        fix.block,
+        fix.expression,
+        obstacle(document, changes) if changes and fix.safety != "none" else "",
     )
 
 

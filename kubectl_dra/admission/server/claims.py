@@ -251,14 +251,12 @@ def _check_constraint(
     constraint: Mapping[str, Any], at: FieldPath, names: RequestNames, context: ServerContext
 ) -> Violations:
     yield from check_references(constraint, at, "constraint", names, context)
-    match, distinct = constraint.get("matchAttribute"), constraint.get("distinctAttribute")
-    if match is not None:
-        yield from check_fully_qualified(match, (*at, "matchAttribute"), _ATTRIBUTE, release=context.release)
-        if distinct is not None and context.release in DISTINCT_READ_BESIDE_MATCH:
-            yield from check_fully_qualified(distinct, (*at, "distinctAttribute"), _ATTRIBUTE, release=context.release)
-    elif distinct is not None:
-        yield from check_fully_qualified(distinct, (*at, "distinctAttribute"), _ATTRIBUTE, release=context.release)
-    elif context.on("DRAConsumableCapacity"):
+    given = [name for name in ("matchAttribute", "distinctAttribute") if constraint.get(name) is not None]
+    for name in given if context.release in DISTINCT_READ_BESIDE_MATCH else given[:1]:
+        yield from check_fully_qualified(constraint[name], (*at, name), _ATTRIBUTE, release=context.release)
+    if given:
+        return
+    if context.on("DRAConsumableCapacity"):
         yield missing(at, "constraint-attribute-missing", "must have matchAttribute or distinctAttribute")
     else:
         yield missing((*at, "matchAttribute"), "constraint-attribute-missing")

@@ -172,65 +172,40 @@ def _concerns(spec: Any) -> bool:
     """Whether a pod spec has claims, or asks for devices in a way that the API server may refuse.
 
     That is a wrong type on the way to them, a number that is none, a request that is not the limit, or devices in the
-    resources of the whole pod.
+    resources of the whole pod, which only containers can have (KEP-2837).
     """
-    return uses_claims(spec) or not _is_plain(spec) or _has_pod_level_devices(spec)
-
-
-def _has_pod_level_devices(spec: Any) -> bool:
-    """Whether the resources of the whole pod have an extended resource, which only containers can (KEP-2837)."""
-    resources = spec.get("resources") if isinstance(spec, dict) else None
-    return any("/" in str(name) for kind in ("limits", "requests") for name in fields_at(resources, kind))
-
-
-def _is_plain(spec: Any) -> bool:
-    """Whether a pod spec's containers, and their resources, have the right types, and how many devices is clear."""
     if not isinstance(spec, dict):
-        return spec is None
-    for field in ("containers", "initContainers"):
-        containers = spec.get(field)
-        if not isinstance(containers, list | None):
-            return False
-        for container in containers or ():
-            if not isinstance(container, dict) or not isinstance(container.get("resources"), dict | None):
-                return False
-            resources = container.get("resources")
-            if not all(map(_is_count, _devices(resources))) or _is_overcommitted(resources):
-                return False
-    return True
+        return spec is not None
+    if "resourceClaims" in spec or any(_devices(spec.get("resources"))):
+        return True
+    return any(_asks_oddly(spec.get(field)) for field in ("containers", "initContainers"))
 
 
-def _devices(resources: Any) -> Iterator[Any]:
-    """Amounts of extended resources that a container asks for."""
+def _asks_oddly(containers: Any) -> bool:
+    """Whether containers name claims, or it is not clear what they ask for."""
+    if not isinstance(containers, list | None):
+        return True
+    for container in containers or ():
+        resources = container.get("resources") if isinstance(container, dict) else ()
+        if not isinstance(resources, dict | None):
+            return True
+        limits, requests = fields_at(resources, "limits"), fields_at(resources, "requests")
+        if "claims" in (resources or ()) or not all(_is_count(amount) for _, amount in _devices(resources)):
+            return True
+        if any("/" in str(name) and str(limits.get(name)) != str(amount) for name, amount in requests.items()):
+            return True
+    return False
+
+
+def _devices(resources: Any) -> Iterator[tuple[str, Any]]:
+    """The extended resources that are asked for, with their amounts."""
     for kind in ("limits", "requests"):
-        yield from (value for name, value in fields_at(resources, kind).items() if "/" in str(name))
-
-
-def _is_overcommitted(resources: Any) -> bool:
-    """Whether a container requests devices without a limit, or with another one."""
-    limits = fields_at(resources, "limits")
-    requests = fields_at(resources, "requests").items()
-    return any("/" in str(name) and str(limits.get(name)) != str(amount) for name, amount in requests)
+        yield from ((str(name), amount) for name, amount in fields_at(resources, kind).items() if "/" in str(name))
 
 
 def _is_count(value: Any) -> bool:
     """Whether it is a whole number as nearly everybody writes it."""
     return (type(value) is int and value >= 0) or (isinstance(value, str) and whole_number(value) is not None)
-
-
-def uses_claims(spec: Any) -> bool:
-    """Whether a pod spec has resource claims, or a container that names one."""
-    if not isinstance(spec, dict):
-        return False
-    if "resourceClaims" in spec:
-        return True
-    for field in ("containers", "initContainers"):
-        containers = spec.get(field)
-        for container in containers if isinstance(containers, Sequence) else ():
-            resources = value_at(container, ("resources",))
-            if isinstance(resources, dict) and "claims" in resources:
-                return True
-    return False
 
 
 # Finds the fields of an object that need a feature gate.

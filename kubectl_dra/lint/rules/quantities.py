@@ -168,7 +168,7 @@ def _asked(context: Context) -> Iterator[tuple[str, Counter[str]]]:
             number = _pods(item)
             counted: Counter[str] = Counter()
             for reference in references_of(item.raw) if number else ():
-                given = context.given.templates(reference.target, namespace)
+                given = context.given.find("ResourceClaimTemplate", reference.target, namespace)
                 if reference.kind == "ResourceClaimTemplate" and len(given) == 1:
                     counted.update(_counted(given[0], number))
             yield item.title, counted

@@ -197,9 +197,8 @@ class AdminAccess(
 
     def _labels(self, context: Context, name: str) -> Mapping[str, Any] | None:
         """The labels of the namespace, from the manifests or the snapshot; None if unknown."""
-        given = context.given.namespaces.get(name) if name else None
-        if given is not None:
-            return fields_at(given.metadata, "labels")
+        if name and (given := context.given.find("Namespace", name)):
+            return fields_at(given[-1].metadata, "labels")
         snapshot = context.snapshot
         known = snapshot.namespaces.get(name or "default") if snapshot is not None else None
         return None if known is None else known.labels
