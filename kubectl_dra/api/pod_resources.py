@@ -6,7 +6,7 @@ before it. Pod-level resources replace the sum. Overhead is added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import structs
 
@@ -55,14 +55,21 @@ def pod_limits(pod: Pod) -> Amounts:
 
 def container_total(pod: Pod, asking: Asking) -> Amounts:
     """What the containers need together at the pod's most demanding moment."""
+    return together(
+        (amounts(asking(container)) for container in pod.spec.containers),
+        ((amounts(asking(init)), init.long_lived) for init in pod.spec.init_containers),
+    )
+
+
+def together(containers: Iterable[Amounts], inits: Iterable[tuple[Amounts, bool]]) -> Amounts:
+    """The same of the amounts of containers, and of init containers of which some stay as sidecars."""
     running: Amounts = {}
     sidecars: Amounts = {}
     peak: Amounts = {}
-    for container in pod.spec.containers:
-        add(running, amounts(asking(container)))
-    for init in pod.spec.init_containers:
-        own = amounts(asking(init))
-        if init.long_lived:
+    for own in containers:
+        add(running, own)
+    for own, stays in inits:
+        if stays:
             add(running, own)
             add(sidecars, own)
             _raise(peak, sidecars)

@@ -20,10 +20,10 @@ from kubectl_dra.admission.server.model import (
     violation,
 )
 from kubectl_dra.admission.server.names import check_format, check_required, check_rows, label_problems
-from kubectl_dra.admission.server.resources import POD_RESOURCES, is_huge_page
 from kubectl_dra.api.behaviour import COUNTERS_APART, COUNTERS_LIMITED_EACH, KEY_AT_MAP
 from kubectl_dra.api.dra_fields import limit
 from kubectl_dra.api.limits import MAX_COUNTERS
+from kubectl_dra.api.pod_resources import is_pod_level
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.schema import FieldPath
 
@@ -155,7 +155,7 @@ def check_node_resources(resources: Mapping[str, Any] | None, capacity: Mapping[
     """``nodeAllocatableResources`` of a device ``at``."""
     for name, resource in (resources or {}).items():
         where: FieldPath = (*at, "nodeAllocatableResources", Key(name))
-        if name not in POD_RESOURCES and not is_huge_page(name):
+        if not is_pod_level(name):
             yield _no_resource(name, where)
         mapping, overhead = (resource or {}).get("mapping"), (resource or {}).get("overhead")
         if mapping is None and overhead is None:

@@ -22,6 +22,7 @@ from kubectl_dra.admission.server.model import (
     violation,
 )
 from kubectl_dra.admission.server.names import label_key_problems, subdomain_problems
+from kubectl_dra.api.pod_resources import Amounts, is_pod_level, together
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.schema import FieldPath
 
@@ -49,10 +50,6 @@ _STANDARD: Final = _QUOTA | {"storage"}
 _HUGE_PAGES: Final = "hugepages-"
 _IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
 NAME_RULE: Final = "ext-resource-name"
-POD_RESOURCES: Final = frozenset(("cpu", "memory"))
-"""What can be requested for a whole pod, besides huge pages."""
-Amounts = dict[str, Quantity]
-"""Quantities by the name of their resource."""
 
 
 def container_amounts(container: Mapping[str, Any], side: str, requests_from_limits: bool) -> Amounts:
@@ -137,7 +134,7 @@ def _container_problem(name: str) -> list[tuple[str, str]]:
 
 def _pod_problem(name: str) -> list[tuple[str, str]]:
     problems = _name_problems(name)
-    if not problems and name not in POD_RESOURCES and not is_huge_page(name):
+    if not problems and not is_pod_level(name):
         problems.append((NOT_SUPPORTED, f"{name!r} cannot be requested for a whole pod"))
     return problems
 
@@ -229,44 +226,21 @@ def _filled(limits: Amounts, requests: Amounts, of_containers: Amounts, limits_o
                 limits.setdefault(name, amount)
     if limits:
         for name, amount in of_containers.items():
-            if name in POD_RESOURCES:
+            if name in ("cpu", "memory"):
                 requests.setdefault(name, amount)
         for name, amount in limits.items():
-            if name in POD_RESOURCES or is_huge_page(name):
+            if is_pod_level(name):
                 requests.setdefault(name, amount)
     return [limits, requests]
 
 
 def _needs(spec: Mapping[str, Any], side: str, is_pod: bool) -> Amounts:
     """What the containers need at one time: init containers run one by one, sidecars keep running."""
-    total: Amounts = {}
-    for container in spec.get("containers") or ():
-        _add(total, container_amounts(container or {}, side, is_pod))
-    sidecars: Amounts = {}
-    most: Amounts = {}
-    for container in spec.get("initContainers") or ():
-        own = container_amounts(container or {}, side, is_pod)
-        if text(container, "restartPolicy") == "Always":
-            _add(total, own)
-            _add(sidecars, own)
-            now = sidecars
-        else:
-            now = dict(own)
-            _add(now, sidecars)
-        _raise(most, now.items())
-    _raise(total, most.items())
-    return total
-
-
-def _add(total: Amounts, more: Amounts) -> None:
-    for name, amount in more.items():
-        total[name] = total[name] + amount if name in total else amount
-
-
-def _raise(most: Amounts, others: Iterable[tuple[str, Quantity]]) -> None:
-    for name, amount in others:
-        if name not in most or amount > most[name]:
-            most[name] = amount
+    containers, inits = (spec.get(name) or () for name in ("containers", "initContainers"))
+    return together(
+        (container_amounts(container or {}, side, is_pod) for container in containers),
+        ((container_amounts(init or {}, side, is_pod), text(init, "restartPolicy") == "Always") for init in inits),
+    )
 
 
 # ResourceQuota: its keys, some of which count devices, and the scopes that suit them.
