@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import chain
 from typing import Any, Final
 
@@ -149,19 +150,9 @@ def check_template(template: Mapping[str, Any], context: ServerContext) -> Viola
 
 def _check_devices(devices: Mapping[str, Any], at: FieldPath, context: ServerContext) -> Violations:
     names = request_names(devices)
-
-    used = used_by_constraints(devices)
-
-    def request(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
-        return _check_request(raw or {}, at, used, context)
-
-    def constraint(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
-        return _check_constraint(raw or {}, at, names, context)
-
-    def config(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
-        yield from check_references(raw, at, "config", names, context)
-        yield from check_config(raw, at, context)
-
+    request = partial(_check_request, used=used_by_constraints(devices), context=context)
+    constraint = partial(_check_constraint, names=names, context=context)
+    config = partial(check_claim_config, names=names, context=context)
     rules = ("requests-too-many", "request-name-duplicate")
     yield from check_set(
         devices.get("requests"), (*at, "requests"), MAX_REQUESTS, rules, request, context, named="name"
@@ -184,7 +175,16 @@ def request_names(devices: Mapping[str, Any]) -> RequestNames:
     }
 
 
-def _check_request(request: Mapping[str, Any], at: FieldPath, used: Used, context: ServerContext) -> Violations:
+def check_claim_config(
+    raw: Mapping[str, Any] | None, at: FieldPath, names: RequestNames, context: ServerContext
+) -> Violations:
+    """An entry of ``config`` of a claim, and the requests that it is for."""
+    yield from check_references(raw, at, "config", names, context)
+    yield from check_config(raw, at, context)
+
+
+def _check_request(raw: Mapping[str, Any] | None, at: FieldPath, used: Used, context: ServerContext) -> Violations:
+    request = raw or {}
     yield from check_format(_name(request), (*at, "name"), "request-name-invalid", label_problems)
     exactly, alternatives = request.get("exactly"), request.get("firstAvailable")
     inside = chain(_check_alternatives(request, at, used, context), _check_exact(request, at, used, context))
@@ -248,8 +248,9 @@ def _check_count(mode: str, count: int, at: FieldPath) -> Violations:
 
 
 def _check_constraint(
-    constraint: Mapping[str, Any], at: FieldPath, names: RequestNames, context: ServerContext
+    raw: Mapping[str, Any] | None, at: FieldPath, names: RequestNames, context: ServerContext
 ) -> Violations:
+    constraint = raw or {}
     yield from check_references(constraint, at, "constraint", names, context)
     given = [name for name in ("matchAttribute", "distinctAttribute") if constraint.get(name) is not None]
     for name in given if context.release in DISTINCT_READ_BESIDE_MATCH else given[:1]:
@@ -266,16 +267,14 @@ def check_references(
     raw: Mapping[str, Any] | None, at: FieldPath, rule: str, names: RequestNames, context: ServerContext
 ) -> Violations:
     """Check the ``requests`` of a constraint or config; ``rule`` is the prefix of the rules' names."""
-
-    def reference(name: str | None, at: FieldPath) -> Violations:
-        return check_reference(name or "", at, f"{rule}-request-unknown", names)
-
+    reference = partial(check_reference, rule=f"{rule}-request-unknown", names=names)
     rules = (f"{rule}-requests-too-many", f"{rule}-request-duplicate")
     yield from check_set((raw or {}).get("requests"), (*at, "requests"), MAX_REQUESTS, rules, reference, context)
 
 
-def check_reference(name: str, at: FieldPath, rule: str, names: RequestNames) -> Violations:
+def check_reference(name: str | None, at: FieldPath, rule: str, names: RequestNames) -> Violations:
     """A reference to a request or to one of its alternatives."""
+    name = name or ""
     parts = name.split("/")
     if len(parts) > 2:
         yield _unknown_request(name, at, rule, names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from kubectl_dra.admission.server.decoding import type_name
@@ -97,10 +98,7 @@ def check_class(device_class: Mapping[str, Any], context: ServerContext) -> Viol
         yield from check_selectors(spec.get("selectors"), ("spec", "selectors"), "class-selectors-too-many", context)
     at: FieldPath = ("spec", "config")
     most = limit("DeviceClassSpec", "config")
-
-    def config(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
-        return check_config(raw, at, context)
-
+    config = partial(check_config, context=context)
     yield from check_list(spec.get("config"), at, most, "class-config-too-many", config, context)
     name = spec.get("extendedResourceName")
     if name is not None and not is_extended_resource(name):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
@@ -251,10 +252,7 @@ def check_device(
         context.release in STORED_CAPACITY_UNREAD and old is not None and same_field(device, old, "Device", "capacity")
     ):
         yield from _check_capacities(capacity, (*at, "capacity"), shared, context)
-
-    def taint(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
-        return check_taint(raw, at, context)
-
+    taint = partial(check_taint, context=context)
     most = limit("Device", "taints", context.release)
     if not (context.release in STORED_UNREAD and old is not None and same_field(device, old, "Device", "taints")):
         yield from check_list(device.get("taints"), (*at, "taints"), most, "taints-too-many", taint, context)
@@ -340,10 +338,7 @@ def _check_capacities(capacity: Mapping[str, Any], at: FieldPath, shared: bool, 
 def check_binding(device: Mapping[str, Any], at: FieldPath, context: ServerContext) -> Violations:
     """Binding conditions and binding failure conditions, of a device."""
     lists = {name: device.get(name) or () for name in ("bindingConditions", "bindingFailureConditions")}
-
-    def name_at(value: str | None, at: FieldPath) -> Violations:
-        return check_format(value or "", at, "binding-name", label_key_problems)
-
+    name_at = partial(check_format, rule="binding-name", problems=label_key_problems)
     for name, values in lists.items():
         yield from check_list(values, (*at, name), limit("Device", name), "binding-too-many", name_at, context)
     for name, values in lists.items():

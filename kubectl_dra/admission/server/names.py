@@ -129,8 +129,9 @@ def lower(value: str) -> str:
     return value.lower() if value.isascii() else "".join([character.lower()[:1] for character in value])
 
 
-def check_format(value: str, at: FieldPath, rule: str, problems: Format) -> Violations:
-    """A violation for each problem with a text."""
+def check_format(value: str | None, at: FieldPath, rule: str, problems: Format) -> Violations:
+    """A violation for each problem with a text, which is empty where there is none."""
+    value = value or ""
     for problem in problems(value):
         yield violation(at, INVALID, rule, f"{value!r} {problem}")
 
@@ -259,7 +260,7 @@ def _check_field(value: Any, at: FieldPath, row: Field, context: ServerContext) 
             yield unsupported(value or "", at, rule, row.values)
         for form in how:
             if form in _FORMS:
-                yield from check_format(value or "", at, rule, _FORMS[form])
+                yield from check_format(value, at, rule, _FORMS[form])
 
     if not row.container:
         if most is not None:

@@ -145,7 +145,7 @@ def _check_term(term: Mapping[str, Any], at: FieldPath, labels: Mapping[str, Any
         if term.get(name) is not None:
             yield from check_label_selector(term[name], (*at, name))
     for namespace in term.get("namespaces") or ():
-        yield from check_format(namespace or "", (*at, "namespace"), rule, label_problems)
+        yield from check_format(namespace, (*at, "namespace"), rule, label_problems)
     yield from _check_label_keys(term, at, labels)
     key = text(term, "topologyKey")
     if not key:
@@ -162,7 +162,7 @@ def _check_label_keys(term: Mapping[str, Any], at: FieldPath, labels: Mapping[st
             yield violation((*at, field), FORBIDDEN, rule, "must not be set without a labelSelector")
             continue
         for index, key in enumerate(keys):
-            yield from check_format(key or "", (*at, field, index), rule, label_key_problems)
+            yield from check_format(key, (*at, field, index), rule, label_key_problems)
     matched, mismatched = term.get("matchLabelKeys") or (), term.get("mismatchLabelKeys") or ()
     if selector is not None:
         places = {key: index for index, key in enumerate(matched)}

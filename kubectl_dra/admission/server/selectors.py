@@ -151,7 +151,7 @@ def _check_requirement(
         yield _unknown_operator(operator, at, rule, kind)
     yield from check_format(text(expression, "key"), (*at, "key"), rule, label_key_problems)
     for index, value in enumerate(() if any_value else values):
-        yield from check_format(value or "", (*where, index), rule, label_value_problems)
+        yield from check_format(value, (*where, index), rule, label_value_problems)
 
 
 def _check_field_expression(expression: Mapping[str, Any], at: FieldPath) -> Violations:
@@ -166,7 +166,7 @@ def _check_field_expression(expression: Mapping[str, Any], at: FieldPath) -> Vio
         yield violation((*at, "key"), INVALID, _EXPRESSION, message)
         return
     for index, value in enumerate(values):
-        yield from check_format(value or "", (*at, "values", index), _EXPRESSION, subdomain_problems)
+        yield from check_format(value, (*at, "values", index), _EXPRESSION, subdomain_problems)
 
 
 def _unknown_operator(operator: str, at: FieldPath, rule: str, kind: str) -> Violation:

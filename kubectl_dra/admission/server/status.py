@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from ipaddress import IPv6Address, ip_interface
 from typing import Any, Final
 
-from kubectl_dra.admission.server.claims import RequestNames, check_reference, check_references, request_names
-from kubectl_dra.admission.server.classes import check_config, check_object, check_toleration
+from kubectl_dra.admission.server.claims import RequestNames, check_claim_config, check_reference, request_names
+from kubectl_dra.admission.server.classes import check_object, check_toleration
 from kubectl_dra.admission.server.devices import check_binding
 from kubectl_dra.admission.server.metadata import check_admin_allocation, check_metadata
 from kubectl_dra.admission.server.model import (
@@ -126,10 +127,7 @@ def check_claim_status(claim: Mapping[str, Any], context: ServerContext) -> Viol
     yield from check_metadata(old.get("metadata"), subdomain_problems, namespaced=True, context=context)
     yield from _check_consumers(status, before, old, context)
     known = frozenset(_identity(result) for result in _results(allocation))
-
-    def device(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
-        return _check_device(raw or {}, at, known, context)
-
+    device = partial(_check_device, known=known, context=context)
     at, rules = (*_STATUS, "devices"), (_DEVICE, _DEVICE)
     yield from check_set(status.get("devices"), at, None, rules, device, context, named="deviceID", key=_identity)
     if allocation is None:
@@ -186,14 +184,11 @@ def _check_consumers(
 
 def _check_allocation(allocation: Mapping[str, Any], names: RequestNames, context: ServerContext) -> Violations:
     devices, at = struct(allocation, "devices"), (*_ALLOCATION, "devices")
-
-    def result(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
-        return _check_result(raw or {}, at, names, context)
+    result = partial(_check_result, names=names, context=context)
 
     def config(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
         yield from _check_source(text(raw, "source"), (*at, "source"))
-        yield from check_references(raw, at, "config", names, context)
-        yield from check_config(raw, at, context)
+        yield from check_claim_config(raw, at, names, context)
 
     most = limit("DeviceAllocationResult", "results")
     yield from check_list(devices.get("results"), (*at, "results"), most, _RESULT, result, context)
@@ -210,7 +205,10 @@ def _check_source(source: str, at: FieldPath) -> Violations:
         yield unsupported(source, at, _RESULT, _SOURCES)
 
 
-def _check_result(result: Mapping[str, Any], at: FieldPath, names: RequestNames, context: ServerContext) -> Violations:
+def _check_result(
+    raw: Mapping[str, Any] | None, at: FieldPath, names: RequestNames, context: ServerContext
+) -> Violations:
+    result = raw or {}
     yield from check_reference(text(result, "request"), (*at, "request"), _RESULT, names)
     yield from _check_names(result, at, _RESULT, context)
     yield from check_binding(result, at, context)
@@ -231,9 +229,10 @@ def _check_names(device: Mapping[str, Any], at: FieldPath, rule: str, context: S
 
 
 def _check_device(
-    device: Mapping[str, Any], at: FieldPath, known: frozenset[tuple[str | None, ...]], context: ServerContext
+    raw: Mapping[str, Any] | None, at: FieldPath, known: frozenset[tuple[str | None, ...]], context: ServerContext
 ) -> Violations:
     """What a driver reports of a device."""
+    device = raw or {}
     yield from _check_names(device, at, _DEVICE, context)
     if _identity(device) not in known:
         yield violation(at, INVALID, "device-status-unknown", "is not an allocated device of the claim")
