@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import wraps
 from itertools import takewhile
 from pathlib import PurePath
@@ -32,6 +32,17 @@ _UNSET: Any = object()
 def items(holder: Any, *path: str | int) -> list[Mapping[str, Any]]:
     """The items of the list at a path, with an empty mapping for each that is not one; none if there is no list."""
     return [value if isinstance(value, dict) else {} for value in items_at(holder, *path)]
+
+
+def walked(value: Any, path: FieldPath = (), without: Collection[str] = ()) -> Iterator[tuple[FieldPath, Any]]:
+    """Everything in a value, with its path, in the order of the text; nothing of what has one of these keys."""
+    below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for part, inner in below:
+        if part not in without:
+            here = (*path, part)
+            yield here, inner
+            if isinstance(inner, dict | list):
+                yield from walked(inner, here, without)
 
 
 class ObjectPlace(NamedTuple):
@@ -383,23 +394,10 @@ def once(find: Callable[[Context], T]) -> Callable[[Context], T]:
 
 def selector_texts(raw: Mapping[str, Any], spec_path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
     """Paths and texts of the CEL expressions of an object in v1's shape: every ``cel.expression`` below spec."""
-    yield from _expressions(value_at(raw, spec_path), spec_path)
-
-
-def _expressions(value: Any, path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
-    if isinstance(value, dict):
-        for key, below in value.items():
-            if key == "cel" and isinstance(below, dict):
-                expression = below.get("expression")
-                if isinstance(expression, str) and expression:
-                    yield (*path, "cel", "expression"), expression
-            # Opaque parameters belong to the driver, whatever they hold.
-            elif key != "opaque" and isinstance(below, (dict, list)):
-                yield from _expressions(below, (*path, key))
-    elif isinstance(value, list):
-        for index, below in enumerate(value):
-            if isinstance(below, (dict, list)):
-                yield from _expressions(below, (*path, index))
+    # Opaque parameters belong to the driver, whatever they hold.
+    for path, value in walked(value_at(raw, spec_path), spec_path, ("opaque",)):
+        if path[-2:] == ("cel", "expression") and isinstance(value, str) and value:
+            yield path, value
 
 
 _MOST_TEXT: Final = 20_000

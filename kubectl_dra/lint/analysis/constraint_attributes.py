@@ -10,7 +10,7 @@ from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.data.drivers import STANDARD, Driver, catalogue
 from kubectl_dra.lint.analysis.claim_requests import alternatives_of
 from kubectl_dra.lint.analysis.selector_targets import drivers_of
-from kubectl_dra.lint.context import Context
+from kubectl_dra.lint.context import Context, walked
 from kubectl_dra.lint.finding import Fix
 from kubectl_dra.manifests.changes import Set, items_at, value_at
 from kubectl_dra.text import join, nearest
@@ -22,19 +22,11 @@ STANDARD_NAMES: Final = ("pcieRoot", "pciBusID", "numaNode", "pageSize", "hugeTL
 _JOINED: Final = re.compile(r"[-_.]+(\w)")
 
 
-def named_attributes(raw: Any, path: FieldPath = ()) -> Iterator[tuple[FieldPath, str]]:
-    """The attributes that constraints name below a path, each with its place."""
-    if isinstance(raw, dict):
-        for key, below in raw.items():
-            if isinstance(below, str):
-                if key in ("matchAttribute", "distinctAttribute"):
-                    yield (*path, key), below
-            elif isinstance(below, (dict, list)) and key not in ("opaque", "parameters", "metadata", "status"):
-                yield from named_attributes(below, (*path, key))
-    elif isinstance(raw, list):
-        for index, below in enumerate(raw):
-            if isinstance(below, (dict, list)):
-                yield from named_attributes(below, (*path, index))
+def named_attributes(raw: Any) -> Iterator[tuple[FieldPath, str]]:
+    """The attributes that constraints of an object name, each with its place."""
+    for path, value in walked(raw, without=("opaque", "parameters", "metadata", "status")):
+        if path[-1] in ("matchAttribute", "distinctAttribute") and isinstance(value, str):
+            yield path, value
 
 
 def attribute_fix(context: Context, path: FieldPath, name: str) -> Fix | None:

@@ -49,7 +49,7 @@ def expression_remedy(context: Context, path: FieldPath, text: str) -> Fix | Non
     keys = list(meant_keys(root, text, context, class_of(context, path)))
     news += [(key.advice, *key.edit) for key in keys if key.edit is not None]
     asked = class_of(context, path)
-    misread = misread_domains(root, text, drivers_of(context, asked) if asked else ())
+    misread = misread_domains(root, text, drivers_of(context, asked))
     news += [(f"Write {read.expression}", read.start, read.end, read.expression) for read in misread]
     changes: list[tuple[int, int, str]] = []
     for _, start, end, put in news:

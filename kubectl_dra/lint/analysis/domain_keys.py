@@ -7,7 +7,7 @@ something behind it. Only what the drivers' attributes leave one reading of is c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from kubectl_dra.admission.server.names import is_identifier
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import STANDARD, Driver, catalogue
+from kubectl_dra.lint.analysis.published_devices import shared_domains
 from kubectl_dra.lint.analysis.selector_targets import drivers_of
 from kubectl_dra.lint.context import Context
 from kubectl_dra.text import edit_distance, join, nearest, with_article
@@ -117,8 +118,8 @@ def _meant(read: _Read, text: str, context: Context, device_class: str) -> Meant
     if len(owners) == 1:
         told = f"{_PLAIN}; {read.domain} is a class, and the domain is its driver, {owners[0].name}"
         return _of_driver(read, owners[0], told)
-    asked = drivers_of(context, device_class) if device_class else ()
-    if len(asked) == 1 and asked[0].complete and read.domain not in _domains(asked):
+    asked = drivers_of(context, device_class)
+    if len(asked) == 1 and asked[0].complete and read.domain not in shared_domains(asked):
         told = f"{_PLAIN}; devices of class {device_class} have them in the domain {asked[0].name}"
         return _of_driver(read, asked[0], told)
     near = [catalogue().driver(name) for name in nearest(read.domain, catalogue().names, 1)]
@@ -190,11 +191,6 @@ def _listed(read: _Read, driver: Driver, told: str) -> MeantKey:
     more = ", …" if len(own) > _SHOWN else ""
     advice = f"Read what the driver has: {whole}, with {join(own[:_SHOWN])}{more}"
     return MeantKey(read.node.start, read.end, told, advice, whole)
-
-
-def _domains(drivers: Iterable[Driver]) -> set[str]:
-    """The domains that drivers use beside their own."""
-    return {name.partition("/")[0] for driver in drivers for name in driver.attributes if "/" in name}
 
 
 # Selectors that read something else than a domain where the domain of attributes stands.

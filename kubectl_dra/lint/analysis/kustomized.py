@@ -14,7 +14,7 @@ from kubectl_dra.api.schema import FieldPath
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.errors import InputError
 from kubectl_dra.lint.analysis.claim_requests import alternatives, is_given, references, references_of
-from kubectl_dra.lint.context import Context, Item, items, once
+from kubectl_dra.lint.context import Context, Item, items, once, walked
 from kubectl_dra.manifests.documents import parse
 from kubectl_dra.manifests.inputs import KUSTOMIZED, Input, is_file, read
 from kubectl_dra.manifests.kustomization import Kustomization, closure, kustomization_in
@@ -96,7 +96,9 @@ def _lists(source: Source, item: Item, field: str, target: Any = None) -> Iterat
     for manifest in manifests:
         kind, _, name = object_key(manifest.object)
         if _is_for(target, holder) if isinstance(target, dict) else kind == holder.kind and _is_name(name, holder):
-            yield set(_names(manifest.object, field))
+            lists = (value for path, value in walked(manifest.object) if path[-1] == field and isinstance(value, list))
+            entries = (entry for entries in lists for entry in entries)
+            yield {str(entry["name"]) for entry in entries if isinstance(entry, dict) and "name" in entry}
 
 
 def _is_for(target: Mapping[str, Any], holder: Item) -> bool:
@@ -110,16 +112,6 @@ def _is_name(pattern: str, holder: Item) -> bool:
         return bool(pattern) and re.search(pattern, holder.name) is not None
     except re.error:
         return False
-
-
-def _names(value: Any, field: str) -> Iterator[str]:
-    if isinstance(value, dict):
-        yield from (str(item["name"]) for item in items(value, field) if "name" in item)
-        for below in value.values():
-            yield from _names(below, field)
-    elif isinstance(value, list):
-        for below in value:
-            yield from _names(below, field)
 
 
 # Names that kustomize gave to objects, while those who refer to the objects kept the old ones.

@@ -13,7 +13,7 @@ from kubectl_dra.cel.constants import mistyped
 from kubectl_dra.cel.types import CelType, optional_of
 from kubectl_dra.data.drivers import Attribute, Driver
 from kubectl_dra.lint.analysis.cel_terms import ConstantComparison, column_of, comparisons, constant, scoped
-from kubectl_dra.lint.analysis.published_devices import known_driver
+from kubectl_dra.lint.analysis.published_devices import known_attribute
 from kubectl_dra.lint.context import Context
 from kubectl_dra.text import whole_number
 
@@ -50,15 +50,6 @@ class MistypedCall(Struct, frozen=True):
     def reason(self) -> str:
         """What is wrong, as a clause."""
         return f"{self.column.id} of {self.driver.name} is {WORDS[self.type]}, and {self.told}"
-
-
-def known_attribute(context: Context, column: Column | None) -> tuple[Driver, Attribute] | None:
-    """An attribute that a known driver publishes."""
-    if column is None or column.kind != "attribute":
-        return None
-    driver = known_driver(context, column.domain)
-    attribute = None if driver is None else driver.attributes.get(column.id or "")
-    return None if driver is None or attribute is None else (driver, attribute)
 
 
 def wrong_constants(comparison: ConstantComparison, attribute: Attribute) -> bool:

@@ -47,6 +47,15 @@ def known_driver(context: Context, name: str | None) -> Driver | None:
     return known[name]
 
 
+def known_attribute(context: Context, column: Column | None) -> tuple[Driver, Attribute] | None:
+    """An attribute that a known driver publishes."""
+    if column is None or column.kind != "attribute":
+        return None
+    driver = known_driver(context, column.domain)
+    attribute = None if driver is None else driver.attributes.get(column.id or "")
+    return None if driver is None or attribute is None else (driver, attribute)
+
+
 def known_kinds(context: Context, kinds: Iterable[Kind]) -> tuple[Kind, ...]:
     """Kinds of devices of the catalogue, with all that such devices of the cluster and of the manifests have."""
     return tuple(_known_kind(context, kind) for kind in kinds)
@@ -55,6 +64,11 @@ def known_kinds(context: Context, kinds: Iterable[Kind]) -> tuple[Kind, ...]:
 def _known_kind(context: Context, kind: Kind) -> Kind:
     driver = known_driver(context, kind.driver)
     return next((each for each in driver.kinds if each.name == kind.name), kind) if driver is not None else kind
+
+
+def shared_domains(drivers: Iterable[Driver]) -> frozenset[str]:
+    """The domains that drivers use beside their own."""
+    return frozenset(_domains(name for driver in drivers for name in driver.attributes))
 
 
 def published_domains(context: Context) -> frozenset[str]:

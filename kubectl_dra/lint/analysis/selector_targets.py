@@ -177,8 +177,8 @@ def _compiled(expressions: Iterable[str], target: AssumedCluster) -> tuple[Progr
 
 
 def drivers_of(context: Context, name: str) -> tuple[Driver, ...]:
-    """The known drivers whose devices a class can admit."""
-    programs = class_programs(context, name)
+    """The known drivers whose devices a class can admit; none without a name."""
+    programs = class_programs(context, name) if name else None
     if programs is not None:
         kinds = _admitted(programs)
         drivers = (known_driver(context, name) for name in sorted({kind.driver for kind in kinds}))

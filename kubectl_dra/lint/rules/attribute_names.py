@@ -19,7 +19,7 @@ from kubectl_dra.lint.analysis.corrections import spliced
 from kubectl_dra.lint.analysis.domain_keys import MisreadDomain, misread_domains
 from kubectl_dra.lint.analysis.possible_results import FAILS, FALSE
 from kubectl_dra.lint.analysis.products import memory_fix
-from kubectl_dra.lint.analysis.published_devices import known_driver, published_domains
+from kubectl_dra.lint.analysis.published_devices import known_driver, published_domains, shared_domains
 from kubectl_dra.lint.analysis.selector_targets import (
     SELECTOR_KINDS,
     AskedSelector,
@@ -146,7 +146,7 @@ class UnknownAttribute(
                 )
 
     def _told(self, mention: Mention, message: str, advice: str, severity: Severity, instead: str = "") -> LintFinding:
-        fix = _with_rename(mention, advice, "", instead) if instead else Fix(advice)
+        fix = Fix.guess(advice, *_renamed(mention, instead)) if instead else Fix(advice)
         if instead and not _one_for_other(mention.column.id or "", instead.partition(" ")[2]):
             # Another word, though like it: for people to decide.
             fix = Fix(advice, fix.changes)
@@ -157,11 +157,11 @@ class UnknownAttribute(
         if name in STANDARD_NAMES or mention.column.kind == "capacity":
             return
         near = nearest(name, STANDARD_NAMES, 1)
-        change = _renamed(mention, f"attribute {STANDARD}/{near[0]}") if near else None
+        changes = _renamed(mention, f"attribute {STANDARD}/{near[0]}") if near else ()
         yield self.finding(
             mention.path,
             f"Kubernetes defines no attribute {STANDARD}/{name}, and drivers may not invent any there",
-            fix=Fix.guess(f"Did you mean {STANDARD}/{near[0]}?", *((change,) if change else ())) if near else None,
+            fix=Fix.guess(f"Did you mean {STANDARD}/{near[0]}?", *changes) if near else None,
             cel=mention.cel,
         )
 
@@ -204,7 +204,7 @@ class ClassAsDomain(
                 yield finding
 
     def _misread(self, context: Context, target: AskedSelector) -> Iterator[MisreadDomain]:
-        drivers = drivers_of(context, target.device_class) if target.device_class else ()
+        drivers = drivers_of(context, target.device_class)
         return misread_domains(target.program.ast.expression, target.program.ast.source, drivers)
 
     def _of_class(self, context: Context, mention: Mention, domain: str) -> LintFinding | None:
@@ -215,14 +215,13 @@ class ClassAsDomain(
             message = f"{domain} is a class, and the domain of attributes is the driver: {names}"
             right = drivers[0].name if len(drivers) == 1 else ""
         else:
-            expected = drivers_of(context, mention.device_class) if mention.device_class else ()
-            domains = {name.partition("/")[0] for driver in expected for name in driver.attributes if "/" in name}
-            if not expected or domain in domains or not all(driver.complete for driver in expected):
+            expected = drivers_of(context, mention.device_class)
+            if not expected or domain in shared_domains(expected) or not all(driver.complete for driver in expected):
                 near = nearest(domain, catalogue().names, 1)
                 if (
                     not near
                     or context.given.classes(domain)
-                    or domain in _shared_domains()
+                    or domain in shared_domains(catalogue().drivers.values())
                     or domain in published_domains(context)
                     or not _typo(domain, near[0])
                 ):
@@ -319,12 +318,8 @@ def _fix(driver: Driver, instead: str, mention: Mention) -> Fix:
         fix = memory_fix(driver, mention.column, name, mention.path, mention.program)
         if fix is not None:
             return fix
-    return _with_rename(mention, *_advice(driver, instead, mention), instead)
-
-
-def _with_rename(mention: Mention, advice: str, expression: str, instead: str) -> Fix:
-    change = _renamed(mention, instead)
-    return Fix.guess(advice, *((change,) if change else ()), expression=expression)
+    advice, expression = _advice(driver, instead, mention)
+    return Fix.guess(advice, *_renamed(mention, instead), expression=expression)
 
 
 def _advice(driver: Driver, instead: str, mention: Mention) -> tuple[str, str]:
@@ -341,34 +336,27 @@ def _advice(driver: Driver, instead: str, mention: Mention) -> tuple[str, str]:
     return f"Write {expression}", expression
 
 
-def _renamed(mention: Mention, instead: str) -> Change | None:
+def _renamed(mention: Mention, instead: str) -> tuple[Change, ...]:
     """The change from one attribute to another; none if the comparison would have to change, too."""
     kind, _, name = instead.partition(" ")
     domain, slash, short = name.rpartition("/")
     domain = domain if slash else mention.column.domain or ""
     if kind != mention.column.kind and not (kind == "attribute" and slash):
-        return None
+        return ()
     if mention.program is None:
-        return Set(mention.path, f"{domain}/{short}")
+        return (Set(mention.path, f"{domain}/{short}"),)
     if mention.cel is None:
-        return None
+        return ()
     start, end = mention.cel
     text = mention.program.ast.source[start:end]
     # The name is the last thing that is written; the domain can have it as a part.
     before, written, behind = text.rpartition(mention.column.id or "")
     if not written:
-        return None
+        return ()
     if domain != mention.column.domain:
         before = before.replace(mention.column.domain or "", domain)
     changed = f"{before}{short}{behind}"
-    return Splice(mention.path, start, end, changed) if changed != text else None
-
-
-def _shared_domains() -> frozenset[str]:
-    """Domains that known drivers use beside their own."""
-    return frozenset(
-        name.partition("/")[0] for driver in catalogue().drivers.values() for name in driver.attributes if "/" in name
-    )
+    return (Splice(mention.path, start, end, changed),) if changed != text else ()
 
 
 def _typo(domain: str, driver: str) -> bool:

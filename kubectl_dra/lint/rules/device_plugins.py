@@ -17,7 +17,7 @@ from kubectl_dra.lint.analysis.claim_requests import (
     speaks_of_network,
 )
 from kubectl_dra.lint.analysis.workload_fixes import key_fix, key_problem
-from kubectl_dra.lint.context import Context, items
+from kubectl_dra.lint.context import Context, items, walked
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Delete, fields_at
@@ -167,18 +167,12 @@ class LostClaim(Rule, code="DRA704", name="claim-lost-by-kind", severity="error"
 
 def _lost(raw: Mapping[str, Any], fields: Sequence[str]) -> list[FieldPath]:
     """Where an object claims devices: lists of a pod's claims, or those of containers if there are none."""
-    found: dict[str, list[FieldPath]] = {field: [] for field in fields}
-    stack: list[tuple[FieldPath, Any]] = [((key,), raw[key]) for key in raw if key not in ("metadata", "status")]
-    while stack:
-        path, value = stack.pop()
-        if path[-1] in found and value and isinstance(value, list):
-            if path[-1] == "resourceClaims" or path[-2:-1] == ("resources",):
-                found[str(path[-1])].append(path)
-        elif isinstance(value, dict):
-            stack += [((*path, key), below) for key, below in value.items()]
-        elif isinstance(value, list):
-            stack += [((*path, index), below) for index, below in enumerate(value)]
-    return next((paths[::-1] for paths in found.values() if paths), [])
+    lists: dict[str, list[FieldPath]] = {field: [] for field in fields}
+    for path, value in walked({key: raw[key] for key in raw if key not in ("metadata", "status")}):
+        of_pod = path[-1] == "resourceClaims" or path[-2:-1] == ("resources",)
+        if path[-1] in lists and of_pod and value and isinstance(value, list):
+            lists[str(path[-1])].append(path)
+    return next((paths for paths in lists.values() if paths), [])
 
 
 class QuotaKey(

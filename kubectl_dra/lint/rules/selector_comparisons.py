@@ -14,7 +14,6 @@ from kubectl_dra.lint.analysis.corrections import semver_text
 from kubectl_dra.lint.analysis.mistyped_calls import (
     WORDS,
     MistypedCall,
-    known_attribute,
     mistyped_calls,
     wrong_constants,
 )
@@ -29,7 +28,7 @@ from kubectl_dra.lint.analysis.products import (
     published,
     size_in,
 )
-from kubectl_dra.lint.analysis.published_devices import known_driver, published_amounts
+from kubectl_dra.lint.analysis.published_devices import known_attribute, known_driver, published_amounts
 from kubectl_dra.lint.analysis.selector_targets import (
     SELECTOR_KINDS,
     AskedSelector,
