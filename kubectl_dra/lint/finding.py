@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 from msgspec import Struct, field
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.releases import Release
 from kubectl_dra.api.schema import FieldPath
-from kubectl_dra.manifests.changes import Change
+from kubectl_dra.manifests.changes import Change, Set
 
 if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Gap
@@ -54,6 +54,11 @@ class Fix(Struct, frozen=True):
     def guess(cls, title: str, *changes: Change, expression: str = "") -> Fix:
         """Changes that are likely meant; without any it is only advice."""
         return cls(title, changes, "unsafe" if changes else "none", expression=expression)
+
+    @classmethod
+    def named(cls, path: FieldPath, near: Sequence[str]) -> Fix | None:
+        """To write the first of the names that are like the one at a path; None if there is none."""
+        return cls.guess(f"Did you mean {near[0]}?", Set(path, near[0])) if near else None
 
     @property
     def advice(self) -> Fix:

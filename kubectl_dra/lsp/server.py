@@ -124,8 +124,8 @@ def server(job: Job) -> LanguageServer:
     known = Knowledge(job.target)
     answers = _Answers(server, job, known)
     # pygls writes on what it registers, and methods cannot be written on.
-    server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)(partial(answers.opened))
-    server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)(partial(answers.changed))
+    for written in (lsp.TEXT_DOCUMENT_DID_OPEN, lsp.TEXT_DOCUMENT_DID_CHANGE):
+        server.feature(written)(partial(answers.written))
     server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)(partial(answers.saved))
     server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)(partial(answers.closed))
     server.feature(lsp.TEXT_DOCUMENT_HOVER)(partial(answers.hover))
@@ -151,12 +151,8 @@ class _Answers:
 
     # --- findings ---------------------------------------------------------------------------------
 
-    def opened(self, params: lsp.DidOpenTextDocumentParams) -> None:
-        """Check a file that was opened."""
-        self._check(params.text_document.uri)
-
-    def changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
-        """Check a file again after each change."""
+    def written(self, params: lsp.DidOpenTextDocumentParams | lsp.DidChangeTextDocumentParams) -> None:
+        """Check a file that was opened, and again after each change."""
         self._check(params.text_document.uri)
 
     def saved(self, saved_file: lsp.DidSaveTextDocumentParams) -> None:

@@ -168,15 +168,16 @@ def _compared(
     return ConstantComparison(column, operator, (value,), node, called, turned)
 
 
-def column_of(node: ast.Expression, scope: _Scope) -> Column | None:
-    """The attribute, capacity or driver that a sub-expression reads, also through ``.?`` and ``orValue``; else None."""
+def column_of(node: ast.Expression, scope: _Scope, *, tested: bool = False) -> Column | None:
+    """The attribute, capacity or driver that a sub-expression reads, also through ``.?`` and ``orValue``; else None.
+
+    ``tested``: also what is only tested by ``has``.
+    """
     while isinstance(node, ast.Call) and node.function == "orValue" and node.target is not None:
         node = node.target
-    if not isinstance(node, ast.Select | ast.Call) or (isinstance(node, ast.Select) and node.test_only):
+    if isinstance(node, ast.Select) and node.test_only and not tested:
         return None
-    if isinstance(node, ast.Call) and node.function not in ("_[_]", "_?._", "_[?_]"):
-        return None
-    root: ast.Expression = node
+    root = node
     while isinstance(root, ast.Select | ast.Call):
         if isinstance(root, ast.Select):
             root = root.operand
@@ -184,7 +185,7 @@ def column_of(node: ast.Expression, scope: _Scope) -> Column | None:
             root = root.arguments[0]
         else:
             return None
-    if not isinstance(root, ast.Identifier):
+    if root is node or not isinstance(root, ast.Identifier):
         return None
     bound = scope.get(root.name)
     if bound is not None:

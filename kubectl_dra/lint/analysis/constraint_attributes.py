@@ -45,7 +45,7 @@ def attribute_fix(context: Context, path: FieldPath, name: str) -> Fix | None:
     later = driver.attributes.get(near) if driver is not None else None
     if later is not None and later.since:
         return Fix(f"Write {later.before}, the nearest that earlier releases publish, or {near} from {later.since} on.")
-    return Fix.guess(f"Did you mean {near}?", Set(path, near)) if near else None
+    return Fix.named(path, (near,) if near else ())
 
 
 def domain_fix(context: Context, path: FieldPath, name: str) -> Fix:
@@ -57,9 +57,9 @@ def domain_fix(context: Context, path: FieldPath, name: str) -> Fix:
     known = {written.rpartition("/")[2]: written for driver in drivers for written in _written(driver)}
     known |= {standard: f"{STANDARD}/{standard}" for standard in STANDARD_NAMES}
     near = nearest(name, known, 1)
-    if near:
-        return Fix.guess(f"Did you mean {known[near[0]]}?", Set(path, known[near[0]]))
-    return Fix(f"Put a domain before it: the driver's, or {STANDARD} for {join(STANDARD_NAMES)}.")
+    return Fix.named(path, [known[name] for name in near]) or Fix(
+        f"Put a domain before it: the driver's, or {STANDARD} for {join(STANDARD_NAMES)}."
+    )
 
 
 def _full(name: str, drivers: tuple[Driver, ...]) -> str:

@@ -61,6 +61,10 @@ class _Read(Struct, frozen=True):
         """The reading of an attribute or capacity in two steps."""
         return f'{self.table}["{domain}"]' + (f".{name}" if is_identifier(name) else f'["{name}"]')
 
+    def meant(self, told: str, advice: str, whole: str, edit: tuple[int, int, str] | None = None) -> MeantKey:
+        """What is meant by it."""
+        return MeantKey(self.node.start, self.end, told, advice, whole, edit)
+
     def has(self, driver: Driver, name: str) -> bool:
         """Whether the driver has it, or it is known what does this instead."""
         if driver.knows(Column(self.kind, driver.name, name)):
@@ -169,28 +173,23 @@ def _split(read: _Read, domain: str, told: str) -> MeantKey:
     whole = read.of(domain, read.name)
     # An optional step would have to become two.
     edit = (read.node.start, read.end, whole) if read.node.function == "_[_]" else None
-    return MeantKey(read.node.start, read.end, told, f"Read it as {whole}", whole, edit)
+    return read.meant(told, f"Read it as {whole}", whole, edit)
 
 
 def _in_domain(read: _Read, domain: str, told: str) -> MeantKey:
     whole = read.of(domain, read.field)
-    edit = (read.key.start + 1, read.key.end - 1, domain)
-    return MeantKey(read.node.start, read.end, told, f"Read it as {whole}", whole, edit)
+    return read.meant(told, f"Read it as {whole}", whole, (read.key.start + 1, read.key.end - 1, domain))
 
 
 def _without_field(read: _Read, domain: str, told: str) -> MeantKey:
     whole = read.of(domain, read.name)
-    advice = f"Read it as {whole}, without .{read.field} behind it"
-    return MeantKey(read.node.start, read.end, told, advice, whole)
+    return read.meant(told, f"Read it as {whole}, without .{read.field} behind it", whole)
 
 
 def _listed(read: _Read, driver: Driver, told: str) -> MeantKey:
-    names = list(driver.capacities if read.kind == "capacity" else driver.attributes)
-    own = [name for name in names if "/" not in name]
-    whole = read.of(driver.name, "NAME")
-    more = ", …" if len(own) > _SHOWN else ""
-    advice = f"Read what the driver has: {whole}, with {join(own[:_SHOWN])}{more}"
-    return MeantKey(read.node.start, read.end, told, advice, whole)
+    own = [name for name in (driver.capacities if read.kind == "capacity" else driver.attributes) if "/" not in name]
+    whole, more = read.of(driver.name, "NAME"), ", …" if len(own) > _SHOWN else ""
+    return read.meant(told, f"Read what the driver has: {whole}, with {join(own[:_SHOWN])}{more}", whole)
 
 
 # Selectors that read something else than a domain where the domain of attributes stands.

@@ -13,7 +13,7 @@ from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.lint.analysis.cel_terms import TEXT_TESTS, ConstantComparison, column_of, comparisons, constant, scoped
-from kubectl_dra.lint.analysis.published_devices import known_driver
+from kubectl_dra.lint.analysis.published_devices import known_attribute
 from kubectl_dra.lint.analysis.selector_targets import read_text
 from kubectl_dra.lint.context import Context
 from kubectl_dra.lint.finding import Fix
@@ -132,11 +132,11 @@ def miscased_parts(context: Context, program: Program) -> Iterator[MiscasedPart]
         if not isinstance(node, ast.Call) or node.target is None or node.function not in TEXT_TESTS:
             continue
         column, value = column_of(node.target, scope), constant(node.arguments[0])
-        driver = known_driver(context, column.domain) if column is not None else None
-        if column is None or driver is None or value is None or value.type != "string" or column.kind != "attribute":
+        known = known_attribute(context, column)
+        if column is None or known is None or value is None or value.type != "string":
             continue
-        attribute = driver.attributes.get(column.id or "")
-        names = attribute.values or (driver.product_names if attribute.names == "products" else ()) if attribute else ()
+        driver, attribute = known
+        names = attribute.values or (driver.product_names if attribute.names == "products" else ())
         spelled = _spelled(node.function, value.text, names)
         if spelled:
             yield MiscasedPart(node, node.arguments[0], column, value.text, spelled)

@@ -397,10 +397,7 @@ def _member(raw: Any, path: FieldPath) -> Fix | None:
     )
     if same is not None:
         return Fix.sure(f"Write {same}", Set(path, same))
-    near = nearest(value, members, 1)
-    if near:
-        return Fix.guess(f"Did you mean {near[0]}?", Set(path, near[0]))
-    return Fix(f"Write {' or '.join(members)}.")
+    return Fix.named(path, nearest(value, members, 1)) or Fix(f"Write {' or '.join(members)}.")
 
 
 def _wrong_type(raw: Any, path: FieldPath) -> Fix | None:

@@ -78,11 +78,7 @@ def _mentions(context: Context) -> Iterator[Mention]:
 def span_of(program: Program, column: Column) -> tuple[int, int] | None:
     """Where an expression first reads a column."""
     for node in ast.walk(program.ast.expression):
-        if isinstance(node, ast.Select) and node.test_only:
-            probe: ast.Expression = ast.Select(node.id, node.position, node.start, node.end, node.operand, node.field)
-        else:
-            probe = node
-        if column_of(probe, {}) == column:
+        if column_of(node, {}, tested=True) == column:
             return node.start, node.end
     return None
 

@@ -25,7 +25,6 @@ from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules.attribute_names import span_of
 from kubectl_dra.lint.rules.pod_references import replicas_of
-from kubectl_dra.manifests.changes import Set
 from kubectl_dra.manifests.inputs import arguments, is_file
 from kubectl_dra.text import nearest
 
@@ -53,8 +52,7 @@ class MissingClass(
         for alternative in alternatives(context):
             name, path = alternative.device_class, alternative.class_path
             if name and self._lacks(context, snapshot, name):
-                near = nearest(name, snapshot.classes, 1)
-                fix = Fix.guess(f"Did you mean {near[0]}?", Set(path, near[0])) if near else None
+                fix = Fix.named(path, nearest(name, snapshot.classes, 1))
                 yield self.finding(path, _no_class(snapshot, name), fix=fix)
         for request in extended_requests(context.raw.get("spec")) if context.item.kind == "Pod" else ():
             name = request.device_class
@@ -105,7 +103,7 @@ class ReferenceMissing(
             yield self.finding(
                 path,
                 f"namespace {namespace} has no {reference.kind} {reference.target}",
-                fix=Fix.guess(f"Did you mean {near[0]}?", Set(path, near[0])) if near else None,
+                fix=Fix.named(path, near),
             )
 
 

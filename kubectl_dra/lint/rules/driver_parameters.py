@@ -16,7 +16,7 @@ from kubectl_dra.lint.analysis.selector_targets import SELECTOR_KINDS, kinds_of_
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import Rule
-from kubectl_dra.manifests.changes import Rename, Set, fields_at, items_at, value_at
+from kubectl_dra.manifests.changes import Rename, fields_at, items_at, value_at
 from kubectl_dra.text import nearest
 
 
@@ -163,9 +163,8 @@ class UnknownConfigField(
             return
         wrong = _wrong(known, value)
         if wrong is not None:
-            close = nearest(str(value), known, 1) if isinstance(known, list) else []
-            fix = Fix.guess(f"Did you mean {close[0]}?", Set(path, close[0])) if close else None
-            yield self.finding(path, f"{path[-1]} of {kind} must be {wrong}", fix=fix)
+            close = nearest(str(value), known, 1) if isinstance(known, list) else ()
+            yield self.finding(path, f"{path[-1]} of {kind} must be {wrong}", fix=Fix.named(path, close))
 
 
 def opaque_configs(context: Context) -> Iterator[tuple[FieldPath, Mapping[str, Any]]]:

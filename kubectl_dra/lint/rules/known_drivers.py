@@ -10,7 +10,7 @@ from kubectl_dra.lint.analysis.cel_terms import comparisons
 from kubectl_dra.lint.analysis.claim_requests import RequestAlternative, alternatives
 from kubectl_dra.lint.analysis.corrections import parsed
 from kubectl_dra.lint.analysis.domain_keys import meant_keys
-from kubectl_dra.lint.analysis.published_devices import known_driver
+from kubectl_dra.lint.analysis.published_devices import known_attribute, known_driver
 from kubectl_dra.lint.analysis.selector_targets import (
     SELECTOR_KINDS,
     AskedSelector,
@@ -121,12 +121,10 @@ class MigProfile(
     def check(self, context: Context) -> Iterator[LintFinding]:
         for target in asked(context):
             for comparison in comparisons(target.program):
-                driver = known_driver(context, comparison.column.domain)
-                if driver is None or driver.mig_pattern is None or comparison.operator not in ("==", "in"):
+                known = known_attribute(context, comparison.column)
+                if known is None or known[1].names != "mig" or comparison.operator not in ("==", "in"):
                     continue
-                attribute = driver.attributes.get(comparison.column.id or "")
-                if attribute is None or attribute.names != "mig" or comparison.column.kind != "attribute":
-                    continue
+                driver = known[0]
                 for value in comparison.constants:
                     if value.type != "string":
                         continue
@@ -147,8 +145,7 @@ class MigProfile(
 
 def profile_problem(driver: Driver, text: str) -> tuple[str, Sequence[str], bool] | None:
     """What is wrong with a MIG profile, those it may mean, and whether that is certain; None for a known one."""
-    assert driver.mig_pattern is not None
-    if text in driver.mig_profiles:
+    if driver.mig_pattern is None or text in driver.mig_profiles:
         return None
     if driver.mig_pattern.fullmatch(text):
         base = whole_partition(text)

@@ -72,7 +72,7 @@ class UnknownVersion(
             yield self.finding(
                 ("kind",),
                 f"{GROUP} has no kind {item.kind}",
-                fix=Fix.guess(f"Did you mean {near[0]}?", Set(("kind",), near[0])) if near else None,
+                fix=Fix.named(("kind",), near),
             )
             return
         versions = [life.version for life in LIFECYCLES if life.kind == item.kind]

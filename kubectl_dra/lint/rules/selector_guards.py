@@ -13,7 +13,7 @@ from kubectl_dra.data.drivers import Kind, catalogue
 from kubectl_dra.lint.analysis.cluster_devices import reads_without_error
 from kubectl_dra.lint.analysis.corrections import STRINGS, spliced
 from kubectl_dra.lint.analysis.possible_results import Read, outcome
-from kubectl_dra.lint.analysis.published_devices import known_driver
+from kubectl_dra.lint.analysis.published_devices import known_attribute, known_driver
 from kubectl_dra.lint.analysis.selector_targets import (
     SELECTOR_KINDS,
     AskedSelector,
@@ -116,12 +116,11 @@ class BareAttribute(
             if target.program.output_type.kind == "bool":
                 continue
             root = _result(target.program.ast.expression)
-            column = _column_of(root)
-            driver = known_driver(context, column.domain) if column is not None else None
-            known = driver.attributes.get(column.id or "") if driver is not None and column is not None else None
-            if known is not None and known.type == "bool":
+            known = known_attribute(context, _column_of(root))
+            type = known[1].type if known is not None else ""
+            if type == "bool":
                 continue
-            what = f", and this one is a {known.type}" if known is not None and known.type else ""
+            what = f", and this one is a {type}" if type else ""
             yield self.part(
                 target.path,
                 root,
