@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import wraps
-from itertools import takewhile
+from functools import cached_property, wraps
+from itertools import accumulate, takewhile
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Gap, Snapshot
     from kubectl_dra.data.drivers import Driver
     from kubectl_dra.lint.upgrade import Upgrade
-
-_UNSET: Any = object()
 
 
 def items(holder: Any, *path: str | int) -> list[Mapping[str, Any]]:
@@ -72,8 +70,6 @@ class Item:
     which is a part of an object.
     """
 
-    __slots__ = ("_name", "_namespace", "_v1", "api_version", "complete", "kind", "owner", "place", "raw")
-
     def __init__(
         self, raw: Mapping[str, Any], place: ObjectPlace, owner: Item | None = None, complete: bool = True
     ) -> None:
@@ -83,9 +79,6 @@ class Item:
         self.complete: Final = complete
         self.api_version: Final = str(raw.get("apiVersion", ""))
         self.kind: Final = str(raw.get("kind", ""))
-        self._v1: Any = _UNSET
-        self._name: str | None = None
-        self._namespace: str | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Item, (self.raw, self.place, self.owner, self.complete)
@@ -125,27 +118,21 @@ class Item:
         """``metadata`` if it is a mapping, otherwise an empty one."""
         return fields_at(self.raw, "metadata")
 
-    @property
+    @cached_property
     def name(self) -> str:
         """``metadata.name``, else generateName with a star; empty without either. A template has its owner's."""
-        if self._name is None:
-            self._name = self._named() if self.owner is None else self.owner.name
-        return self._name
-
-    def _named(self) -> str:
+        if self.owner is not None:
+            return self.owner.name
         name, prefix = self.metadata.get("name"), self.metadata.get("generateName")
         if isinstance(name, str) and name:
             return name
         return f"{prefix}*" if isinstance(prefix, str) and prefix else ""
 
-    @property
+    @cached_property
     def namespace(self) -> str:
         """``metadata.namespace`` as written; empty if missing, which means kubectl's own namespace."""
-        if self._namespace is None:
-            source = self.owner.metadata if self.owner is not None else self.metadata
-            namespace = source.get("namespace")
-            self._namespace = namespace if isinstance(namespace, str) else ""
-        return self._namespace
+        namespace = (self.owner or self).metadata.get("namespace")
+        return namespace if isinstance(namespace, str) else ""
 
     def spec_field(self, key: str) -> Any:
         """The value of a field of ``spec``, or None."""
@@ -168,25 +155,19 @@ class Item:
         namespaced = self.namespace and not (self.is_dra and kind in CLUSTER_SCOPED)
         return f"{kind} {self.namespace}/{self.name}" if namespaced else f"{kind} {self.name}".rstrip()
 
-    @property
+    @cached_property
     def v1(self) -> Mapping[str, Any] | None:
         """The object in v1's shape, without defaults.
 
         For kinds of other groups it is ``raw``. None if the group or version is unknown or a field has the wrong type;
         rules that need the shape then report nothing.
         """
-        if self._v1 is _UNSET:
-            self._v1 = self._reshaped() if self.is_dra else None if self.only_shares_kind else self.raw
-        shape: Mapping[str, Any] | None = self._v1
-        return shape
-
-    def _reshaped(self) -> Mapping[str, Any] | None:
+        if not self.is_dra:
+            return None if self.only_shares_kind else self.raw
         if self.version not in VERSIONS or self.kind not in KINDS:
             return None
         try:
-            if mismatch(self.raw, self.kind, self.version) is not None:
-                return None
-            return reshaped(self.raw)
+            return None if mismatch(self.raw, self.kind, self.version) is not None else reshaped(self.raw)
         except (ConversionError, KeyError, TypeError, AttributeError):
             return None
 
@@ -280,16 +261,12 @@ T = TypeVar("T")
 class Context:
     """The input of ``Rule.check``."""
 
-    __slots__ = ("_selectors", "_spec", "given", "item", "known", "target")
-
     def __init__(self, item: Item, target: AssumedCluster, given: GivenObjects | None = None) -> None:
         self.item: Final = item
         self.target: Final = target
         self.given: Final = given or GivenObjects()
         # What ``once`` has found out about the object, by function.
         self.known: Final[dict[object, Any]] = {}
-        self._selectors: tuple[WrittenSelector, ...] | None = None
-        self._spec: Mapping[str, Any] | None = None
 
     def nearest(self, kind: str, name: str) -> tuple[Item, ...]:
         """The objects of a name that are meant here, where several environments have one.
@@ -329,35 +306,27 @@ class Context:
         """The cluster, if one was given."""
         return self.target.snapshot
 
-    @property
+    @cached_property
     def spec(self) -> Mapping[str, Any]:
         """``spec`` in v1's shape; for a ResourceClaimTemplate the claim's (``spec_path`` leads there)."""
-        if self._spec is None:
-            self._spec = fields_at(self.v1, *self.spec_path)
-        return self._spec
+        return fields_at(self.v1, *self.spec_path)
 
     @property
     def spec_path(self) -> FieldPath:
         """The path of ``spec``."""
         return self.item.spec_path
 
-    @property
+    @cached_property
     def selectors(self) -> tuple[WrittenSelector, ...]:
         """The CEL selectors of a claim, claim template, class or taint rule, compiled for the target.
 
         Those beyond ``_MOST_TEXT`` characters in total are left out: the API server's checks cover all of
         them, but examining that much text more closely would take too long.
         """
-        if self._selectors is None:
-            total = 0
-            texts = []
-            for path, expression in selector_texts(self.v1, self.spec_path):
-                total += len(expression)
-                if total > _MOST_TEXT:
-                    break
-                texts.append((path, expression))
-            self._selectors = tuple(compiled_selectors(texts, self.target))
-        return self._selectors
+        texts = tuple(selector_texts(self.v1, self.spec_path))
+        totals = accumulate(len(expression) for _, expression in texts)
+        short = (text for text, total in zip(texts, totals, strict=True) if total <= _MOST_TEXT)
+        return tuple(compiled_selectors(short, self.target))
 
 
 def _steps(here: str, there: str) -> int:
