@@ -15,7 +15,7 @@ from kubectl_dra.data.product_names import alike
 from kubectl_dra.lint.analysis.cel_terms import Constant, column_of, constant
 from kubectl_dra.lint.analysis.claim_requests import uses
 from kubectl_dra.lint.analysis.domain_keys import meant_keys, misread_domains
-from kubectl_dra.lint.analysis.products import Published, common_part, is_measured, published, size_of
+from kubectl_dra.lint.analysis.driver_values import Published, common_part, is_measured, published, size_of
 from kubectl_dra.lint.analysis.selector_targets import class_of, drivers_of, read_text
 from kubectl_dra.lint.context import Context, items
 from kubectl_dra.lint.finding import Fix

@@ -17,8 +17,8 @@ from kubectl_dra.lint.analysis.cel_terms import column_of
 from kubectl_dra.lint.analysis.constraint_attributes import STANDARD_NAMES, named_attributes
 from kubectl_dra.lint.analysis.corrections import spliced
 from kubectl_dra.lint.analysis.domain_keys import MisreadDomain, misread_domains
+from kubectl_dra.lint.analysis.driver_values import memory_fix
 from kubectl_dra.lint.analysis.possible_results import FAILS, FALSE
-from kubectl_dra.lint.analysis.products import memory_fix
 from kubectl_dra.lint.analysis.published_devices import known_driver, published_domains, shared_domains
 from kubectl_dra.lint.analysis.selector_targets import (
     SELECTOR_KINDS,

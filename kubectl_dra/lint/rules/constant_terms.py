@@ -9,8 +9,8 @@ from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import Column
 from kubectl_dra.lint.analysis.cel_terms import ConstantComparison, comparisons, constant, scoped
 from kubectl_dra.lint.analysis.claim_requests import alternatives
+from kubectl_dra.lint.analysis.driver_values import Published, compared_with, is_measured, published, size_of
 from kubectl_dra.lint.analysis.possible_results import outcome
-from kubectl_dra.lint.analysis.products import Published, compared_with, is_measured, published, size_of
 from kubectl_dra.lint.analysis.selector_targets import (
     SELECTOR_KINDS,
     AskedSelector,

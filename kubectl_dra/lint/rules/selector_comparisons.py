@@ -11,23 +11,21 @@ from kubectl_dra.data.drivers import Attribute, Driver, catalogue
 from kubectl_dra.data.product_names import alike, meant
 from kubectl_dra.lint.analysis.cel_terms import Constant, ConstantComparison, comparisons, demands
 from kubectl_dra.lint.analysis.corrections import semver_text
-from kubectl_dra.lint.analysis.mistyped_calls import (
+from kubectl_dra.lint.analysis.driver_values import (
     WORDS,
-    MistypedCall,
-    mistyped_calls,
-    wrong_constants,
-)
-from kubectl_dra.lint.analysis.possible_results import FAILS, FALSE
-from kubectl_dra.lint.analysis.products import (
     MiscasedPart,
+    MistypedCall,
     Published,
     common_part,
     compared_with,
     is_measured,
     miscased_parts,
+    mistyped_calls,
     published,
     size_in,
+    wrong_constants,
 )
+from kubectl_dra.lint.analysis.possible_results import FAILS, FALSE
 from kubectl_dra.lint.analysis.published_devices import known_attribute, known_driver, published_amounts
 from kubectl_dra.lint.analysis.selector_targets import (
     SELECTOR_KINDS,
