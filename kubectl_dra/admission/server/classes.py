@@ -21,15 +21,16 @@ from kubectl_dra.admission.server.model import (
     violation,
 )
 from kubectl_dra.admission.server.names import (
+    check_choice,
     check_driver,
     check_format,
     check_pool,
+    check_required_choice,
     check_rows,
     label_key_problems,
     label_problems,
     label_value_problems,
     subdomain_problems,
-    unsupported,
 )
 from kubectl_dra.admission.server.selectors import check_selectors
 from kubectl_dra.api.behaviour import CLAIM_PREFIX_READ, EFFECT_NONE
@@ -144,11 +145,8 @@ def check_taint(
     """A device taint; ``rule`` is the beginning of its rules' names."""
     yield from check_format(text(taint, "key"), (*at, "key"), f"{rule}-key", label_key_problems)
     yield from check_format(text(taint, "value"), (*at, "value"), f"{rule}-value", label_value_problems)
-    effect = text(taint, "effect")
-    if not effect:
-        yield missing((*at, "effect"), f"{rule}-effect")
-    else:
-        yield from _check_effect(effect, (*at, "effect"), f"{rule}-effect", context.release)
+    effect, where = text(taint, "effect"), (*at, "effect")
+    yield from check_required_choice(effect, where, f"{rule}-effect", _effects(context.release))
 
 
 def check_toleration(toleration: Mapping[str, Any] | None, at: FieldPath, context: ServerContext) -> Violations:
@@ -163,18 +161,14 @@ def check_toleration(toleration: Mapping[str, Any] | None, at: FieldPath, contex
             yield violation((*at, "value"), INVALID, "toleration-exists-value", message)
     elif operator == "Equal":
         yield from check_format(value, (*at, "value"), "toleration-value-invalid", label_value_problems)
-    elif not operator:
-        yield missing((*at, "operator"), "toleration-operator")
     else:
-        yield unsupported(operator, (*at, "operator"), "toleration-operator", values_of("operator"))
-    if effect:
-        yield from _check_effect(effect, (*at, "effect"), "toleration-effect", context.release)
+        where = (*at, "operator")
+        yield from check_required_choice(operator, where, "toleration-operator", values_of("operator"))
+    yield from check_choice(effect, (*at, "effect"), "toleration-effect", _effects(context.release))
 
 
-def _check_effect(effect: str, at: FieldPath, rule: str, release: Release) -> Violations:
-    known = values_of("effect")[: None if release in EFFECT_NONE else 2]
-    if effect not in known:
-        yield unsupported(effect, at, rule, known)
+def _effects(release: Release) -> tuple[str, ...]:
+    return values_of("effect")[: None if release in EFFECT_NONE else 2]
 
 
 def check_taint_rule(rule: Mapping[str, Any], context: ServerContext) -> Violations:

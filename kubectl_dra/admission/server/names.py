@@ -227,6 +227,14 @@ def check_choice(value: str | None, at: FieldPath, rule: str, known: tuple[str, 
         yield unsupported(value, at, rule, known)
 
 
+def check_required_choice(value: str, at: FieldPath, rule: str, known: tuple[str, ...]) -> Violations:
+    """The same of a value that must be there."""
+    if value:
+        yield from check_choice(value, at, rule, known)
+    else:
+        yield missing(at, rule)
+
+
 # What validation says of a field by its row alone: how many items, how long, in which form, which texts.
 
 

@@ -35,6 +35,7 @@ from kubectl_dra.admission.server.names import (
     check_format,
     check_pool,
     check_required,
+    check_required_choice,
     label_key_problems,
     label_problems,
     subdomain_problems,
@@ -187,7 +188,7 @@ def _check_allocation(allocation: Mapping[str, Any], names: RequestNames, contex
     result = partial(_check_result, names=names, context=context)
 
     def config(raw: Mapping[str, Any] | None, at: FieldPath) -> Violations:
-        yield from _check_source(text(raw, "source"), (*at, "source"))
+        yield from check_required_choice(text(raw, "source"), (*at, "source"), _RESULT, _SOURCES)
         yield from check_claim_config(raw, at, names, context)
 
     most = limit("DeviceAllocationResult", "results")
@@ -196,13 +197,6 @@ def _check_allocation(allocation: Mapping[str, Any], names: RequestNames, contex
     yield from check_list(devices.get("config"), (*at, "config"), 2 * (most or 0), _RESULT, config, context)
     if allocation.get("nodeSelector") is not None:
         yield from check_node_selector(allocation["nodeSelector"], (*_ALLOCATION, "nodeSelector"))
-
-
-def _check_source(source: str, at: FieldPath) -> Violations:
-    if not source:
-        yield missing(at, _RESULT)
-    elif source not in _SOURCES:
-        yield unsupported(source, at, _RESULT, _SOURCES)
 
 
 def _check_result(

@@ -14,6 +14,7 @@ from kubectl_dra.lint.analysis.claim_requests import (
     CLAIM_KINDS,
     alternatives,
     extended_requests,
+    is_given,
     made_by_compute_domain,
     references,
 )
@@ -89,20 +90,17 @@ class ReferenceMissing(
             return
         namespace = context.item.namespace or "default"
         for reference in references(context):
-            if context.given.find(reference.kind, reference.target, context.item.namespace):
+            kind, name = reference.kind, reference.target
+            if is_given(context, kind, name, context.item.namespace) or made_by_compute_domain(context, reference):
                 continue
-            if made_by_compute_domain(context, reference):
+            if has_old_name(context, kind, name) or hidden(context, kind, namespace):
                 continue
-            known = snapshot.claims if reference.kind == "ResourceClaim" else snapshot.templates
-            if (namespace, reference.target) in known or has_old_name(context, reference.kind, reference.target):
-                continue
-            if hidden(context, reference.kind, namespace):
-                continue
-            near = nearest(reference.target, [name for place, name in known if place == namespace], 1)
+            known = snapshot.claims if kind == "ResourceClaim" else snapshot.templates
+            near = nearest(name, [other for place, other in known if place == namespace], 1)
             path = (*reference.path, reference.field)
             yield self.finding(
                 path,
-                f"namespace {namespace} has no {reference.kind} {reference.target}",
+                f"namespace {namespace} has no {kind} {name}",
                 fix=Fix.named(path, near),
             )
 
