@@ -24,6 +24,12 @@ spec:
 """
 
 
+def selecting(expression: str, device_class: str = "gpu.nvidia.com") -> str:
+    """A claim for the devices of a class that an expression selects."""
+    selector = f"selectors:\n        - cel:\n            expression: >-\n              {expression}\n"
+    return f"{CLAIM.replace('gpu.example.com', device_class)}        {selector}"
+
+
 def job(select: str = "DRA1,DRA9", minor: int = 36) -> Job:
     release = Release(1, minor)
     return Job(AssumedCluster(release, default_features(release)), Selection(tuple(select.split(","))))

@@ -4,23 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lint.support import findings
+from tests.lint.support import findings, selecting
 
-CLAIM = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: gpu}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: gpu.nvidia.com
-        selectors:
-        - cel:
-            expression: |-
-              EXPRESSION
-"""
 NUMA = 'device.attributes["gpu.nvidia.com"].numa'
 SPEED = 'device.attributes["mlnx.com"].speed'
 TYPE = 'device.attributes["gpu.nvidia.com"].type'
@@ -41,7 +26,7 @@ TYPE = 'device.attributes["gpu.nvidia.com"].type'
     ],
 )
 def test_a_selector_that_matches_all_the_same_is_a_warning(expression: str, code: str) -> None:
-    found = findings(CLAIM.replace("EXPRESSION", expression), code)
+    found = findings(selecting(expression), code)
     assert found and {finding.severity for finding in found} == {"warning"}
 
 
@@ -59,12 +44,12 @@ def test_a_selector_that_matches_all_the_same_is_a_warning(expression: str, code
     ],
 )
 def test_one_that_matches_nothing_is_an_error(expression: str, code: str) -> None:
-    found = findings(CLAIM.replace("EXPRESSION", expression), code)
+    found = findings(selecting(expression), code)
     assert found and {finding.severity for finding in found} == {"error"}
 
 
 def test_no_domain_is_proposed_that_lacks_the_name() -> None:
-    (unknown,) = findings(CLAIM.replace("EXPRESSION", f"{SPEED} > 1"), "DRA216")
+    (unknown,) = findings(selecting(f"{SPEED} > 1"), "DRA216")
     assert not unknown.changes and not unknown.advice
-    (known,) = findings(CLAIM.replace("EXPRESSION", 'device.attributes["mlnx.com"].uuid == "x"'), "DRA216")
+    (known,) = findings(selecting('device.attributes["mlnx.com"].uuid == "x"'), "DRA216")
     assert known.safety == "unsafe" and known.advice == "Write gpu.nvidia.com as the domain"

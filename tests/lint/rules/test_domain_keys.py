@@ -12,22 +12,8 @@ from kubectl_dra.lint.finding import LocatedFinding
 from kubectl_dra.lint.fixes import fix_text
 from kubectl_dra.manifests.source import decode
 from tests.lint.cases import FILE, mended, report_of
+from tests.lint.support import selecting
 
-CLAIM = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: gpu}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: %s
-        selectors:
-        - cel:
-            expression: >-
-              %s
-"""
 CODES = ("DRA216", "DRA218", "DRA601")
 WORD = re.compile(r"\w+")
 
@@ -58,7 +44,7 @@ def keys() -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(("key", "device_class"), sorted(set(keys())), ids=str)
 def test_a_key_is_explained_once_and_no_attribute_is_invented(key: str, device_class: str) -> None:
     for behind in ("", ".x", ".productName", ".string"):
-        text = CLAIM % (device_class, f'device.attributes["{key}"]{behind} == "a"')
+        text = selecting(f'device.attributes["{key}"]{behind} == "a"', device_class)
         found = [finding for finding in findings(text) if finding.code in CODES]
         if not behind:
             # A map and a text do not compare, which the compiler says.
@@ -100,7 +86,7 @@ def test_a_key_is_explained_once_and_no_attribute_is_invented(key: str, device_c
     ],
 )
 def test_what_is_written(expression: str, after: str | None) -> None:
-    text = CLAIM % ("gpu.nvidia.com", f"device.attributes{expression}")
+    text = selecting(f"device.attributes{expression}")
     found = [finding for finding in findings(text) if finding.code in (*CODES, "DRA112")]
     assert len(found) == 1 and found[0].advice
     changed = fix_text(decode(text, FILE), found, ("safe", "unsafe"), lambda _, data: []).text.after

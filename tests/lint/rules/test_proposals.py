@@ -15,29 +15,15 @@ from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.lint.finding import LocatedFinding
 from kubectl_dra.manifests.changes import Splice
 from tests.lint.cases import report_of
+from tests.lint.support import selecting
 
-CLAIM = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: gpu}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: %s
-        selectors:
-        - cel:
-            expression: >-
-              %s
-"""
 READ = 'device.attributes["gpu.nvidia.com"]'
 PRODUCTS = [product for driver in catalogue().drivers.values() for product in driver.products]
 
 
 def found(expression: str, device_class: str = "gpu.nvidia.com", snapshot: str = "") -> Sequence[LocatedFinding]:
     saved = {"snapshot": snapshot} if snapshot else {}
-    return report_of(CLAIM % (device_class, expression), **saved).findings
+    return report_of(selecting(expression, device_class), **saved).findings
 
 
 @pytest.mark.parametrize("product", PRODUCTS)
