@@ -23,10 +23,9 @@ from kubectl_dra.lint.rules import RULES, files
 from kubectl_dra.lint.rules.device_plugins import NamedElsewhere, named_devices
 from kubectl_dra.manifests.changes import value_at
 from kubectl_dra.manifests.documents import Document, NotAnObject, Skipped, TemplateError, each_document
-from kubectl_dra.manifests.groups import OWN, right_group, shares_kind
 from kubectl_dra.manifests.inputs import LARGEST, Input, read
 from kubectl_dra.manifests.kustomization import is_patch
-from kubectl_dra.manifests.objects import is_object, objects, right_group, shares_kind
+from kubectl_dra.manifests.objects import OWN, is_object, objects, right_group, shares_kind
 from kubectl_dra.manifests.source import Source, decode, scalar_spans
 from kubectl_dra.manifests.workloads import SPECS, TEMPLATES, WorkloadPodSpec, loses_claims, pod_specs
 from kubectl_dra.text import edit_distance, some

@@ -22,13 +22,11 @@ from kubectl_dra.cluster.snapshot import Gap, Snapshot
 from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.explain.analysis import Analysis, analysis_of, as_created
 from kubectl_dra.explain.causes.registry import of_question
-from kubectl_dra.explain.pending_alike import Shapes, waiting
 from kubectl_dra.explain.not_starting import troubled_nodes
-from kubectl_dra.explain.pending_alike import waiting
+from kubectl_dra.explain.pending_alike import Shapes, waiting
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.rivals import Queue
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.explain.shapes import Shapes
 from kubectl_dra.explain.unread import DEVICE_KINDS
 from kubectl_dra.scheduling.kinds_to_read import VOLUME_KINDS, uses_volumes
 from kubectl_dra.scheduling.node_equivalence import judge_at_once

@@ -209,24 +209,17 @@ def _admitted(programs: tuple[Program, ...]) -> tuple[Kind, ...]:
         return ()
     texts = " ".join(program.ast.source for program in programs)
     named = [name for name in catalogue().names if name in texts]
-    kinds = []
-    for driver in map(catalogue().driver, named or catalogue().names):
-        for kind in driver.kinds if driver is not None else ():
-            if driver is not None and all(_can_match(program, driver, kind) for program in programs):
-                kinds.append(kind)
-    return tuple(kinds)
+    drivers = filter(None, map(catalogue().driver, named or catalogue().names))
+    shapes = (Perhaps(driver, kind) for driver in drivers for kind in driver.kinds)
+    trees = [program.ast.expression for program in programs]
+    return tuple(shape.kind for shape in shapes if all(outcome(tree, shape)[0].can_be(True) for tree in trees))
 
 
 @lru_cache(1024)
 def _kinds_read(program: Program) -> tuple[Kind, ...]:
     """The kinds of the drivers whose attributes or capacities an expression reads."""
     domains = sorted({column.domain for column in program.columns or () if column.domain})
-    drivers = map(catalogue().driver, domains)
-    return tuple(kind for driver in drivers if driver is not None for kind in driver.kinds)
-
-
-def _can_match(program: Program, driver: Driver, kind: Kind) -> bool:
-    return outcome(program.ast.expression, Perhaps(driver, kind))[0].can_be(True)
+    return tuple(kind for driver in filter(None, map(catalogue().driver, domains)) for kind in driver.kinds)
 
 
 class Perhaps(Struct, frozen=True):

@@ -38,7 +38,7 @@ class CpusBesideClaim(
         claims = {
             reference.name: _cpus(context, reference)
             for reference in references(context)
-            if _is_of_cpus(context, reference)
+            if any(driver.name == DRIVER for driver in drivers_of_claim(context, reference) or ())
         }
         spec, users = context.raw.get("spec"), dict[str, str]()
         for field in ("initContainers", "containers") if claims else ():
@@ -95,10 +95,6 @@ class CpusBesideClaim(
             fix=Fix.guess(f"Write cpu: {cpus} in requests and limits", *changes),
             on_key=True,
         )
-
-
-def _is_of_cpus(context: Context, reference: Reference) -> bool:
-    return any(driver.name == DRIVER for driver in drivers_of_claim(context, reference) or ())
 
 
 def _cpus(context: Context, reference: Reference) -> int | None:

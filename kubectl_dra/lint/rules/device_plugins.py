@@ -21,7 +21,7 @@ from kubectl_dra.lint.context import Context, items, walked
 from kubectl_dra.lint.finding import Fix, LintFinding
 from kubectl_dra.lint.rule import ANY_KIND, Rule
 from kubectl_dra.manifests.changes import Delete, fields_at
-from kubectl_dra.manifests.groups import BUILT_IN
+from kubectl_dra.manifests.objects import BUILT_IN
 from kubectl_dra.manifests.workloads import SINGLE_CONTAINERS, SPECS, TEMPLATES, key_of, known_kind, pod_specs
 from kubectl_dra.text import whole_number, with_article
 

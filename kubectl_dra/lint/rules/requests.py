@@ -316,7 +316,9 @@ class QuotaTooSmall(
     """A quota that its own workloads exceed."""
 
     def check(self, context: Context) -> Iterator[LintFinding]:
-        limits = {str(key): _whole(value) for key, value in fields_at(context.item.raw, "spec", "hard").items()}
+        limits = {
+            str(key): whole_number(str(value), 11) for key, value in fields_at(context.item.raw, "spec", "hard").items()
+        }
         # A quota with a scope counts only some of the pods, and no claims at all.
         if context.item.spec_field("scopes") or context.item.spec_field("scopeSelector"):
             return
@@ -337,10 +339,6 @@ class QuotaTooSmall(
                 f"{'asks' if whose == most_title else 'ask'} for {most if whose == most_title else total}",
                 fix=f"Raise it to {total}, or ask for less.",
             )
-
-
-def _whole(value: Any) -> int | None:
-    return whole_number(str(value), 11)
 
 
 def _asked(context: Context) -> Iterator[tuple[str, Counter[str]]]:

@@ -385,7 +385,12 @@ class Rescheduled(
             message += _because(difference.deciding, str(context.release))
         if difference.alike:
             message += f" (the same holds for {difference.alike:,} more like it)"
-        severity: Severity | None = "error" if _is_loss(difference) else "info" if _is_gain(difference) else None
+        before, after = difference.before.outcome, difference.after.outcome
+        severity: Severity | None = None
+        if before is DevicesGiven.FITS and after is DevicesGiven.FAILS:
+            severity = "error"
+        elif after is DevicesGiven.FITS and before is not DevicesGiven.FITS:
+            severity = "info"
         if item.is_template:
             yield self.finding(("spec", "resourceClaims"), message, severity=severity, on_key=True)
         else:
@@ -421,14 +426,6 @@ def _change(change: SchedulerChange, release: str) -> str:
         ChangeKind.OTHERWISE: f"in {release} {change.what}",
     }[change.kind]
     return f"{text} ({change.link})" if change.link else text
-
-
-def _is_loss(answers: DifferentAnswers) -> bool:
-    return answers.before.outcome is DevicesGiven.FITS and answers.after.outcome is DevicesGiven.FAILS
-
-
-def _is_gain(answers: DifferentAnswers) -> bool:
-    return answers.after.outcome is DevicesGiven.FITS and answers.before.outcome is not DevicesGiven.FITS
 
 
 def _elsewhere(field: FieldKept) -> str:
