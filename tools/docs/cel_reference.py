@@ -6,8 +6,10 @@ complete selectors that are true for every device.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kubectl_dra.api.limits import MAX_EXPRESSION_COST
@@ -65,164 +67,80 @@ _INFIX = {
 
 
 class MacroEntry(NamedTuple):
-    """What the reference says of a macro; ``arguments`` excludes the receiver."""
+    """What the reference says of a macro, by the form of its calls."""
 
-    name: str
-    arguments: int
-    member: bool
     form: str
     documentation: str
     example: str
 
+    @property
+    def key(self) -> tuple[str, int, bool]:
+        """Its name, how many arguments it has, and whether it has a receiver besides."""
+        called, _, arguments = self.form.partition("(")
+        receiver, _, name = called.rpartition(".")
+        return name, arguments.count(",") + 1, bool(receiver)
+
 
 MACROS = (
+    MacroEntry("has(e.f)", "Whether a field or map entry is there; only for selections with a dot.", 'has({"a": 1}.a)'),
+    MacroEntry("c.all(x, p)", "Whether p holds for every element or key.", "[1, 2].all(x, x > 0)"),
+    MacroEntry("c.exists(x, p)", "Whether p holds for one at least.", "[1, 2].exists(x, x == 2)"),
+    MacroEntry("c.exists_one(x, p)", "Whether p holds for exactly one.", "[1, 2].exists_one(x, x == 2)"),
+    MacroEntry("c.map(x, e)", "The list of e for every element or key.", "[1, 2].map(x, x * 2) == [2, 4]"),
+    MacroEntry("c.map(x, p, e)", "The list of e for those for which p holds.", "[1, 2].map(x, x > 1, x * 2) == [4]"),
+    MacroEntry("c.filter(x, p)", "The elements or keys for which p holds.", "[1, 2].filter(x, x > 1) == [2]"),
     MacroEntry(
-        "has",
-        1,
-        False,
-        "has(e.f)",
-        "Whether a field or map entry is there; only for selections with a dot.",
-        'has({"a": 1}.a)',
-    ),
-    MacroEntry("all", 2, True, "c.all(x, p)", "Whether p holds for every element or key.", "[1, 2].all(x, x > 0)"),
-    MacroEntry("exists", 2, True, "c.exists(x, p)", "Whether p holds for one at least.", "[1, 2].exists(x, x == 2)"),
-    MacroEntry(
-        "exists_one",
-        2,
-        True,
-        "c.exists_one(x, p)",
-        "Whether p holds for exactly one.",
-        "[1, 2].exists_one(x, x == 2)",
-    ),
-    MacroEntry(
-        "map",
-        2,
-        True,
-        "c.map(x, e)",
-        "The list of e for every element or key.",
-        "[1, 2].map(x, x * 2) == [2, 4]",
-    ),
-    MacroEntry(
-        "map",
-        3,
-        True,
-        "c.map(x, p, e)",
-        "The list of e for those for which p holds.",
-        "[1, 2].map(x, x > 1, x * 2) == [4]",
-    ),
-    MacroEntry(
-        "filter",
-        2,
-        True,
-        "c.filter(x, p)",
-        "The elements or keys for which p holds.",
-        "[1, 2].filter(x, x > 1) == [2]",
-    ),
-    MacroEntry(
-        "optMap",
-        2,
-        True,
         "o.optMap(x, e)",
         "An optional of e for the value of an optional.",
         "optional.of(1).optMap(x, x + 1).value() == 2",
     ),
     MacroEntry(
-        "optFlatMap",
-        2,
-        True,
         "o.optFlatMap(x, e)",
         "The same where e is an optional itself.",
         "optional.of([1]).optFlatMap(x, x[?0]).value() == 1",
     ),
-    MacroEntry("bind", 3, True, "cel.bind(x, v, e)", "The value of e, where x is v.", "cel.bind(x, 2, x * x) == 4"),
+    MacroEntry("cel.bind(x, v, e)", "The value of e, where x is v.", "cel.bind(x, 2, x * x) == 4"),
+    MacroEntry("c.all(k, v, p)", "The same with index and element, or key and value.", '{"a": 1}.all(k, v, v > 0)'),
     MacroEntry(
-        "all",
-        3,
-        True,
-        "c.all(k, v, p)",
-        "The same with index and element, or key and value.",
-        '{"a": 1}.all(k, v, v > 0)',
+        "c.exists(k, v, p)", "The same with index and element, or key and value.", '{"a": 1}.exists(k, v, k == "a")'
     ),
     MacroEntry(
-        "exists",
-        3,
-        True,
-        "c.exists(k, v, p)",
-        "The same with index and element, or key and value.",
-        '{"a": 1}.exists(k, v, k == "a")',
-    ),
-    MacroEntry(
-        "exists_one",
-        3,
-        True,
         "c.exists_one(k, v, p)",
         "The same with index and element, or key and value.",
         '{"a": 1}.exists_one(k, v, v == 1)',
     ),
     MacroEntry(
-        "existsOne",
-        3,
-        True,
-        "c.existsOne(k, v, p)",
-        "The same as exists_one with two variables.",
-        '{"a": 1}.existsOne(k, v, v == 1)',
+        "c.existsOne(k, v, p)", "The same as exists_one with two variables.", '{"a": 1}.existsOne(k, v, v == 1)'
     ),
     MacroEntry(
-        "transformList",
-        3,
-        True,
-        "c.transformList(k, v, e)",
-        "The list of e for every pair.",
-        "[5, 6].transformList(i, v, v - i) == [5, 5]",
+        "c.transformList(k, v, e)", "The list of e for every pair.", "[5, 6].transformList(i, v, v - i) == [5, 5]"
     ),
     MacroEntry(
-        "transformList",
-        4,
-        True,
         "c.transformList(k, v, p, e)",
         "The list of e for the pairs for which p holds.",
         "[5, 6].transformList(i, v, i > 0, v) == [6]",
     ),
     MacroEntry(
-        "transformMap",
-        3,
-        True,
         "c.transformMap(k, v, e)",
         "The map with every value replaced by e.",
         '{"a": 1}.transformMap(k, v, v + 1) == {"a": 2}',
     ),
     MacroEntry(
-        "transformMap",
-        4,
-        True,
         "c.transformMap(k, v, p, e)",
         "The same, only with the pairs for which p holds.",
         '{"a": 1, "b": 2}.transformMap(k, v, v > 1, v) == {"b": 2}',
     ),
     MacroEntry(
-        "transformMapEntry",
-        3,
-        True,
         "c.transformMapEntry(k, v, e)",
         "The map made of the entries of the maps e.",
         '{"a": "b"}.transformMapEntry(k, v, {v: k}) == {"b": "a"}',
     ),
     MacroEntry(
-        "transformMapEntry",
-        4,
-        True,
         "c.transformMapEntry(k, v, p, e)",
         "The same for the pairs for which p holds.",
         '{"a": "b"}.transformMapEntry(k, v, k == "a", {v: k}) == {"b": "a"}',
     ),
-    MacroEntry(
-        "sortBy",
-        2,
-        True,
-        "c.sortBy(x, e)",
-        "The elements in the order of e.",
-        "[1, 3, 2].sortBy(x, -x) == [3, 2, 1]",
-    ),
+    MacroEntry("c.sortBy(x, e)", "The elements in the order of e.", "[1, 3, 2].sortBy(x, -x) == [3, 2, 1]"),
 )
 
 
@@ -306,11 +224,10 @@ def _macro_text(macro: MacroEntry, environment: Environment) -> str:
 
 def _macro_since(macro: MacroEntry) -> str | None:
     """The first release that expands the macro in new expressions; None when all do."""
-    key = (macro.name, macro.arguments, macro.member)
     for minor in range(_FIRST_MINOR, _LAST_MINOR + 1):
-        if key in macros_for(Release(1, minor), stored=False):
+        if macro.key in macros_for(Release(1, minor), stored=False):
             return None if minor == _FIRST_MINOR else f"1.{minor}"
-    raise KeyError(key)
+    raise KeyError(macro.key)
 
 
 def _example_text(example: str, environment: Environment) -> str:
@@ -319,13 +236,5 @@ def _example_text(example: str, environment: Environment) -> str:
     return f"- `{example}` (cost: {shown})"
 
 
-def main(path: str) -> None:
-    from pathlib import Path
-
-    Path(path).write_text(render(), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    import sys
-
-    main(sys.argv[1])
+    Path(sys.argv[1]).write_text(render(), encoding="utf-8")
