@@ -119,9 +119,8 @@ def kubelet_root(spec: PluginSpec) -> str:
     return roots[0] if roots else ""
 
 
-def container_of(spec: PluginSpec, name: str) -> PluginContainer | None:
-    """The container of a name."""
-    return next((container for container in spec.containers if container.name == name), None)
+def _called(name: str, containers: Sequence[PluginContainer]) -> PluginContainer | None:
+    return next((container for container in containers if container.name == name), None)
 
 
 # Which pod serves which driver on which node, and how it is.
@@ -157,8 +156,10 @@ def pods_of_drivers(
         assert pod.plugin is not None
         spec = pod.plugin.spec
         health = pod_health(pod, pod.plugin, driver_served.container, at)
-        container = container_of(spec, driver_served.container or health.container)
-        image = container.image if container is not None else health.image
+        name = driver_served.container or health.container
+        container = _called(name, spec.containers)
+        own = container or _called(name, spec.init_containers)
+        image = own.image if own is not None else ""
         gates = gates_of(container, driver_served.gates) if container is not None else None
         out[key] = replace(
             health,

@@ -35,7 +35,6 @@ from kubectl_dra.drivers.driver_pods import (
     Looks,
     pods_of_drivers,
 )
-from kubectl_dra.drivers.failed_kubelet_calls import failing_calls
 from kubectl_dra.drivers.hardware import NVIDIA, kind_of, part_off, promised, unserved, with_hardware
 from kubectl_dra.drivers.health import (
     SEVERITY,
@@ -44,6 +43,7 @@ from kubectl_dra.drivers.health import (
     DriverState,
     NodeDriver,
     PoolCount,
+    failing_calls,
     seconds_since,
     usual_count,
 )

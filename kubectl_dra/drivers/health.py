@@ -1,17 +1,24 @@
-"""Health of a driver on a node: its pod's status, and what it publishes compared with other nodes."""
+"""Health of a driver on a node: its pod's status, what it publishes, and how the kubelet's calls of it fare."""
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from msgspec import Struct
 
+from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.api.plugins import NodePlugin, PluginStatus
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.taints import DeviceTaint
-from kubectl_dra.cluster.time_read import Moment, parse
+from kubectl_dra.cluster.claim_relation import relation_of
+from kubectl_dra.cluster.snapshot import Event, Key, Snapshot
+from kubectl_dra.cluster.time_read import Moment, moment, parse
+from kubectl_dra.data.messages import understood
 
 JUST_UP_SECONDS: Final = 60
 """A container that failed again and again counts as one that crashes until it has run for so long."""
@@ -253,14 +260,6 @@ def pod_health(pod: Pod, plugin: NodePlugin, container: str, at: Moment) -> Driv
     ended = (status.last_state.terminated or status.state.terminated) if status is not None else None
     waiting = status.state.waiting if status is not None else None
     running = status.state.running if status is not None else None
-    image = next(
-        (
-            container.image
-            for container in (*plugin.spec.containers, *plugin.spec.init_containers)
-            if container.name == shown
-        ),
-        "",
-    )
     return DriverPod(
         namespace=meta.namespace,
         name=meta.name,
@@ -273,7 +272,6 @@ def pod_health(pod: Pod, plugin: NodePlugin, container: str, at: Moment) -> Driv
         waiting=(waiting.reason, waiting.message) if waiting is not None else ("", ""),
         last=LastWords(ended.reason, ended.exit_code, ended.message, ended.finished_at) if ended is not None else None,
         since=(running.started_at if running is not None else "") or meta.creation_timestamp,
-        image=image,
         state=state,
     )
 
@@ -346,3 +344,89 @@ def seconds_since(time: str, at: Moment) -> float:
 def usual_count(counts: Sequence[int]) -> int:
     """What most of these publish; of several, the largest."""
     return max(set(counts), key=lambda count: (counts.count(count), count), default=0)
+
+
+# Drivers that fail the kubelet of a node, as its last event about a pod that waits there says.
+
+_UNREGISTERED: Final = re.compile(r"not registered|registered DRA plugins|no registered DRA|DRA driver \S+ not found")
+_NO_ANSWER: Final = re.compile(r"connection error|connection refused|transport: Error while dialing|code = Unavailable")
+"""The kubelet knows the driver's socket, but no process listens there."""
+_NOT_ALLOWED: Final = re.compile(r"is not allowed to use ResourceClaim")
+_ANSWERED: Final = re.compile(
+    r"NodePrepareResources(?: failed for ResourceClaim [^:\s]{1,253})?: (?P<said>.+)", re.DOTALL
+)
+"""The driver was called, and did not prepare the claim's devices."""
+_CLAIM: Final = re.compile(r"ResourceClaim (?:[\w.-]{1,253}/)?(?P<name>[\w.-]{1,253})")
+"""The claim that a message of the kubelet names; the driver that it called is not named."""
+_NAMED: Final = re.compile(r"DRA driver (?P<driver>[\w.-]{1,253}) is not registered")
+
+
+def failed_call(pod: Pod, snapshot: Snapshot) -> Event | None:
+    """The kubelet's last event that a pod's devices were not prepared; None where there is none, or it is over."""
+    events = snapshot.events_of(pod, FAILED_PREPARE)
+    # A pod that has its sandbox has its devices prepared.
+    if not events or pod.condition("PodReadyToStartContainers").status == "True":
+        return None
+    return None if _NOT_ALLOWED.search(events[-1].message) else events[-1]
+
+
+def how_unreached(message: str) -> DriverState | None:
+    """Whether a message of the kubelet says that it does not know a driver, or that the driver does not answer."""
+    if _NO_ANSWER.search(message):
+        return DriverState.NOT_ANSWERING
+    return DriverState.NOT_REGISTERED if _UNREGISTERED.search(message) else None
+
+
+def drivers_meant(message: str, claims: Sequence[ResourceClaim]) -> tuple[str, ...]:
+    """The drivers that a message of the kubelet can be about: the one it names, else those of the claim it names.
+
+    If the claim has devices of several drivers, one of which is known to say this, it is that one.
+    """
+    match = _NAMED.search(message)
+    if match is not None:
+        return (match["driver"],)
+    named = {match["name"].rstrip(".") for match in _CLAIM.finditer(message)}
+    own = [claim for claim in claims if claim.metadata.name in named] or claims
+    drivers = {device.driver for claim in own for device in claim.devices}
+    known = understood(message, drivers)
+    said = drivers & set(known.entry.says) if known is not None else set()
+    return tuple(sorted(said or drivers))
+
+
+def failing_calls(snapshot: Snapshot) -> Mapping[tuple[str, str], FailingCall]:
+    """By driver and node: how the kubelet's calls of it fail; of several pods, for the first by name."""
+    found: dict[tuple[str, str], FailingCall] = {}
+    names = {(event.namespace, event.name) for event in snapshot.events if event.reason == FAILED_PREPARE}
+    claims: dict[Key, list[ResourceClaim]] = defaultdict(list)
+    for claim in snapshot.claims.values() if names else ():
+        for consumer in claim.reserved_for if claim.devices else ():
+            claims[claim.metadata.namespace, consumer.name].append(claim)
+    for key in sorted(names):
+        pod = snapshot.pods.get(key)
+        if pod is None or not pod.node_name or pod.phase not in ("", "Pending"):
+            continue
+        event = failed_call(pod, snapshot)
+        if event is None:
+            continue
+        answered = _ANSWERED.search(event.message)
+        state = how_unreached(event.message) or (DriverState.PREPARE_FAILING if answered is not None else None)
+        if state is None:
+            continue
+        drivers = drivers_meant(event.message, [claim for claim in claims[key] if relation_of(claim, pod).listed])
+        if len(drivers) != 1 or (state is DriverState.PREPARE_FAILING and _passes(event, drivers[0], snapshot)):
+            continue
+        on = drivers[0], pod.node_name
+        if (known := found.get(on)) is not None and SEVERITY[known.state] <= SEVERITY[state]:
+            found[on] = known._replace(others=known.others + 1)
+            continue
+        said = answered["said"] if answered is not None and state is DriverState.PREPARE_FAILING else ""
+        others = known.others + 1 if known is not None else 0
+        found[on] = FailingCall(state, *key, event.first or event.last, event.count, said, others)
+    return found
+
+
+def _passes(event: Event, driver: str, snapshot: Snapshot) -> bool:
+    """Whether a driver says what it says while all is well, and has not said it for long."""
+    known = understood(event.message, (driver,))
+    lasting = seconds_since(event.first or event.last, moment(snapshot))
+    return known is not None and known.entry.normal and lasting < STARTING_SECONDS

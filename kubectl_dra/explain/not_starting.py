@@ -9,8 +9,7 @@ from kubectl_dra.api.meta import FAILED_PREPARE
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.claim_relation import claims_of
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.drivers.failed_kubelet_calls import drivers_meant, failed_call
-from kubectl_dra.drivers.health import DriverState, NodeDriver
+from kubectl_dra.drivers.health import DriverState, NodeDriver, drivers_meant, failed_call
 from kubectl_dra.explain.driver_words import starts_none
 from kubectl_dra.explain.phrase import Words
 

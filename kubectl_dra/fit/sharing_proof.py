@@ -20,7 +20,7 @@ from kubectl_dra.cluster.claim_relation import claims_of
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Progress, Snapshot
 from kubectl_dra.command import CommandEffect, CommandLine, deleting, kubectl
-from kubectl_dra.drivers.failed_kubelet_calls import failed_call
+from kubectl_dra.drivers.health import failed_call
 from kubectl_dra.drivers.refused_claims import GateLacking
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.causes.claim_creation import ADMIN_LABEL, allowing_admin

@@ -14,7 +14,6 @@ from kubectl_dra.scheduling.dynamic_resources import DynamicResources
 from kubectl_dra.scheduling.framework import ClusterState, NodeState, Plugin
 from kubectl_dra.scheduling.inter_pod_affinity import InterPodAffinity
 from kubectl_dra.scheduling.node_resources import NodeResourcesFit
-from kubectl_dra.scheduling.node_volume_limits import NodeVolumeLimits
 from kubectl_dra.scheduling.pod_topology_spread import PodTopologySpread
 from kubectl_dra.scheduling.profile import Point, Profile
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection
@@ -27,7 +26,7 @@ from kubectl_dra.scheduling.simple_filters import (
     TaintToleration,
 )
 from kubectl_dra.scheduling.volume_binding import VolumeBinding
-from kubectl_dra.scheduling.volume_filters import VolumeRestrictions, VolumeZone
+from kubectl_dra.scheduling.volume_filters import NodeVolumeLimits, VolumeRestrictions, VolumeZone
 
 _KINDS: Final[Mapping[str, type[Plugin]]] = {
     kind.name: kind

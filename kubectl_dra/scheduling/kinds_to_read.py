@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from kubectl_dra.api.pods import Pod
-from kubectl_dra.scheduling.node_volume_limits import type_of_source
 from kubectl_dra.scheduling.profile import Profile
+from kubectl_dra.scheduling.volumes import type_of_source
 
 VOLUME_KINDS: Final = (
     "PersistentVolumeClaim",

@@ -19,7 +19,6 @@ from kubectl_dra.api.volumes import (
     StorageClass,
 )
 from kubectl_dra.scheduling.framework import MAX, ClusterState, NodeState, Plugin, ScorePlugin, along
-from kubectl_dra.scheduling.node_volume_limits import migrated_affinity, served_by_driver, type_of_source
 from kubectl_dra.scheduling.reasons import NotRead, PluginName, Reason, Rejection
 from kubectl_dra.scheduling.volumes import (
     CLAIM,
@@ -32,10 +31,13 @@ from kubectl_dra.scheduling.volumes import (
     class_of_volume,
     fully_bound,
     in_nanos,
+    migrated_affinity,
     owned_by,
     persistent_volume,
+    served_by_driver,
     storage_class,
     stored,
+    type_of_source,
     usable_with,
     volume_claims,
     waits_for_consumer,

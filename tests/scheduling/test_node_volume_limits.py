@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubectl_dra.scheduling.node_volume_limits import NodeVolumeLimits, VolumeLimitReached
+from kubectl_dra.scheduling.volume_filters import NodeVolumeLimits, VolumeLimitReached
 from tools.scheduling.small_clusters import JSON, asked, claim, node, pod, refused, state, storage_class, using, volume
 
 FULL = "node(s) exceed max volume count"

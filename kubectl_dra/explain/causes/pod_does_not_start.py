@@ -14,8 +14,7 @@ from kubectl_dra.api.pods import ContainerStatus, Pod
 from kubectl_dra.cluster.claim_relation import relation_of
 from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.snapshot import Event, Snapshot
-from kubectl_dra.drivers.failed_kubelet_calls import drivers_meant, failed_call, how_unreached
-from kubectl_dra.drivers.health import DriverState
+from kubectl_dra.drivers.health import DriverState, drivers_meant, failed_call, how_unreached
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
 from kubectl_dra.explain.causes.claim_elsewhere import reserved_for
