@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from operator import is_
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from kubectl_dra.allocation.budgets import ATTEMPT, Budget
+from kubectl_dra.allocation.budgets import ATTEMPT, PLAIN_STEPS, Budget
 from kubectl_dra.allocation.capacity import NOTHING, shortage
 from kubectl_dra.allocation.counters import CounterLedger, CounterTableKey, GroupLedger, Table
 from kubectl_dra.allocation.errors import (
@@ -21,9 +21,9 @@ from kubectl_dra.allocation.errors import (
     SearchBudgetExceeded,
 )
 from kubectl_dra.allocation.features import Features, KnownDefects
-from kubectl_dra.allocation.pools import NodePools, Pool, SliceIndex, pools_of_node
+from kubectl_dra.allocation.pools import NodePools, SliceIndex, pools_of_node, uses_groups
 from kubectl_dra.allocation.result import AllocationResult, build_result
-from kubectl_dra.allocation.search import solve
+from kubectl_dra.allocation.search import Search, Solution
 from kubectl_dra.allocation.search_context import (
     Alternative,
     CandidateDevice,
@@ -31,6 +31,8 @@ from kubectl_dra.allocation.search_context import (
     PickedDevice,
     PreparedClaim,
     SearchContext,
+    barrier,
+    candidates,
     check_constraints,
     check_request,
     check_size,
@@ -43,6 +45,7 @@ from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.slices import DeviceID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
 from kubectl_dra.by_identity import ByIdentity
+from kubectl_dra.cel.lexer import with_room
 
 if TYPE_CHECKING:
     from kubectl_dra.allocation.counters import InUse
@@ -281,7 +284,7 @@ class Cycle(Struct):
             selectors=self.selectors,
             state=self.state,
             candidates=candidates(pools, self.features),
-            barrier=_barrier(pools, self.features),
+            barrier=barrier(pools, self.features),
             budget=budget,
             observer=observer,
         )
@@ -381,28 +384,56 @@ def _backwards(pools: NodePools) -> NodePools:
     return replace(pools, pools=tuple(turned))
 
 
-def _barrier(pools: NodePools, features: Features) -> tuple[int, Pool] | None:
-    """The first invalid pool, and how many candidates come before it; None where the search passes it over."""
-    if not features.loose_pools:
-        return None
-    before = 0
-    for pool in pools.pools:
-        if pool.invalid:
-            return before, pool
-        before += sum(len(slice_.devices) for slice_ in pool.slices)
-    return None
+# The first solution of one attempt: by the plain search, or by the merged one if that takes long.
 
 
-def candidates(pools: NodePools, features: Features) -> tuple[CandidateDevice, ...]:
-    """The devices of usable pools, in the order in which the scheduler tries them."""
-    out: list[CandidateDevice] = []
-    sharing = features.consumable_capacity
-    for pool in pools.pools:
-        if not pool.usable:
-            continue
-        driver, name = pool.id
-        for slice_ in pool.slices:
-            for device, own in zip(slice_.devices, slice_.names, strict=True):
-                shareable = sharing and device.allow_multiple_allocations
-                out.append(CandidateDevice(len(out), device, DeviceID(driver, name, own), pool, slice_, shareable))
-    return tuple(out)
+def solve(
+    context: SearchContext,
+    claims: Sequence[ResourceClaim],
+    prepared: Sequence[PreparedClaim],
+    ledger: Callable[[], CounterLedger],
+    *,
+    plain_steps: int = PLAIN_STEPS,
+) -> Solution:
+    """The first solution of the plain search, or the answer that there is none.
+
+    Raises:
+        AllocationError: fatal, as the plain search would raise it.
+        SearchBudgetExceeded: no answer within the budget.
+    """
+    budget = context.budget
+    first = Budget(min(plain_steps, budget.left))
+
+    context.budget = first
+
+    def plain() -> Solution:
+        search = Search(context, claims, prepared, ledger())
+        return Solution(search.run(), search.results)
+
+    try:
+        return with_room(plain)
+    except SearchBudgetExceeded:
+        if _plain_only(context, prepared) or first.steps >= budget.left:
+            raise
+    finally:
+        budget.add(first)
+        context.budget = budget
+    # Loaded where it is needed, which is rare.
+    from kubectl_dra.allocation.merged_search import merged_solution
+
+    return with_room(lambda: merged_solution(context, claims, prepared, ledger))
+
+
+def _plain_only(context: SearchContext, prepared: Sequence[PreparedClaim]) -> bool:
+    """Whether the search takes turns that the merged search does not know."""
+    if context.barrier is not None or context.features.list_attributes:
+        return True
+    if any(alternative.spec.derived_attributes for claim in prepared for request in claim for alternative in request):
+        return True
+    if context.features.compatibility_groups and uses_groups(candidate.device for candidate in context.candidates):
+        return True
+    if context.defects.request_takes_share_twice and any(candidate.shareable for candidate in context.candidates):
+        return True
+    return context.defects.later_all_continues_with_first and any(
+        alternative.listed is not None for claim in prepared for request in claim for alternative in request[1:]
+    )

@@ -12,7 +12,7 @@ from kubectl_dra.allocation.capacity import CapacityShortage, fault
 from kubectl_dra.allocation.counters import CounterShortage, GroupClash
 from kubectl_dra.allocation.errors import AllocationCheck, AllocationError, ErrorDetail
 from kubectl_dra.allocation.features import Features, KnownDefects
-from kubectl_dra.allocation.pools import Pool, scope_matches
+from kubectl_dra.allocation.pools import NodePools, Pool, scope_matches
 from kubectl_dra.allocation.selectors import SelectorList, Selectors
 from kubectl_dra.allocation.state import AllocatedState
 from kubectl_dra.api.claims import ALL, EXACT_COUNT, DeviceClass, DeviceRequest, Request, ResourceClaim
@@ -285,3 +285,30 @@ class SearchContext(Struct):
             raise AllocationError(
                 str(error), check=AllocationCheck.DEVICE_NODE_SELECTOR, subject=str(candidate.id)
             ) from error
+
+
+def barrier(pools: NodePools, features: Features) -> tuple[int, Pool] | None:
+    """The first invalid pool, and how many candidates come before it; None where the search passes it over."""
+    if not features.loose_pools:
+        return None
+    before = 0
+    for pool in pools.pools:
+        if pool.invalid:
+            return before, pool
+        before += sum(len(slice_.devices) for slice_ in pool.slices)
+    return None
+
+
+def candidates(pools: NodePools, features: Features) -> tuple[CandidateDevice, ...]:
+    """The devices of usable pools, in the order in which the scheduler tries them."""
+    out: list[CandidateDevice] = []
+    sharing = features.consumable_capacity
+    for pool in pools.pools:
+        if not pool.usable:
+            continue
+        driver, name = pool.id
+        for slice_ in pool.slices:
+            for device, own in zip(slice_.devices, slice_.names, strict=True):
+                shareable = sharing and device.allow_multiple_allocations
+                out.append(CandidateDevice(len(out), device, DeviceID(driver, name, own), pool, slice_, shareable))
+    return tuple(out)

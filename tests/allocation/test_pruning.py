@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kubectl_dra.allocation import attempt
-from kubectl_dra.allocation.attempt import AttemptVerdict, Cycle, candidates
+from kubectl_dra.allocation.attempt import AttemptVerdict, Cycle, solve
 from kubectl_dra.allocation.budgets import Budget
 from kubectl_dra.allocation.counters import CounterLedger
 from kubectl_dra.allocation.errors import AllocationError, SearchBudgetExceeded
@@ -23,8 +23,8 @@ from kubectl_dra.allocation.features import KnownDefects
 from kubectl_dra.allocation.interchangeable import Problem
 from kubectl_dra.allocation.merged_search import MergedSearch
 from kubectl_dra.allocation.pools import pools_of_node
-from kubectl_dra.allocation.search import Search, solve
-from kubectl_dra.allocation.search_context import PreparedClaim, SearchContext
+from kubectl_dra.allocation.search import Search
+from kubectl_dra.allocation.search_context import PreparedClaim, SearchContext, candidates
 from kubectl_dra.allocation.too_few import impossible, lacks_values
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
