@@ -51,16 +51,21 @@ def device(
     if multi:
         out["allowMultipleAllocations"] = True
     if consumes:
-        sets: dict[str, JSON] = {}
-        for key, amount in consumes.items():
-            counter_set, counter = key.split(".")
-            sets.setdefault(counter_set, {})[counter] = {"value": str(amount)}
-        out["consumesCounters"] = [{"counterSet": name, "counters": counters} for name, counters in sets.items()]
+        out["consumesCounters"] = [{"counterSet": name, "counters": own} for name, own in _sets(consumes).items()]
     if taint:
         key, effect = taint.split(":")
         name_part, _, value = key.partition("=")
         out["taints"] = [{"key": name_part, "value": value, "effect": effect}]
     return out
+
+
+def _sets(amounts: Mapping[str, object]) -> dict[str, JSON]:
+    """Counters by their sets."""
+    sets: dict[str, JSON] = {}
+    for key, amount in amounts.items():
+        counter_set, counter = key.split(".")
+        sets.setdefault(counter_set, {})[counter] = {"value": str(amount)}
+    return sets
 
 
 def slice_of(
@@ -80,11 +85,7 @@ def slice_of(
         body["nodeName"] = node
     body.update(spec)
     if counters is not None:
-        sets: dict[str, JSON] = {}
-        for key, amount in counters.items():
-            counter_set, counter = key.split(".")
-            sets.setdefault(counter_set, {})[counter] = {"value": str(amount)}
-        body["sharedCounters"] = [{"name": key, "counters": value} for key, value in sets.items()]
+        body["sharedCounters"] = [{"name": key, "counters": value} for key, value in _sets(counters).items()]
     else:
         body["devices"] = list(devices)
     return ResourceSlice.from_json({"metadata": {"name": name or f"{driver}-{pool}-{node}"}, "spec": body})
@@ -152,18 +153,7 @@ def cycle(
     table = {"c": (CLASS,)} if classes is None else classes
     return Cycle(
         index=SliceIndex(slices),
-        classes={
-            name: DeviceClass.from_json(
-                {
-                    "metadata": {"name": name},
-                    "spec": {
-                        "selectors": [{"cel": {"expression": text}} for text in selectors],
-                        "config": list(class_config),
-                    },
-                }
-            )
-            for name, selectors in table.items()
-        },
+        classes={name: _class(name, selectors, class_config) for name, selectors in table.items()},
         state=allocated_state(allocated, features),
         selectors=Selectors(
             Environment.for_release("1.36", features=default_features(parse_release("1.36")), stored=True)
@@ -171,6 +161,11 @@ def cycle(
         features=features,
         defects=defects or KnownDefects(),
     )
+
+
+def _class(name: str, selectors: Sequence[str], config: Sequence[JSON]) -> DeviceClass:
+    spec = {"selectors": [{"cel": {"expression": text}} for text in selectors], "config": list(config)}
+    return DeviceClass.from_json({"metadata": {"name": name}, "spec": spec})
 
 
 def written(allocation: AllocationResult) -> JSON:

@@ -7,7 +7,6 @@ builds it ahead of a test run and prints its path.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -15,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.controlplane.program import Unavailable, cache_directory
+from tools.controlplane.program import Unavailable, cache_directory, locked
 
 VERSION = "v3.18.4"
 
@@ -28,9 +27,7 @@ def find_helm() -> Path:
     """
     binary = cache_directory().parent / "helm" / VERSION / "helm"
     if not binary.exists():
-        binary.parent.mkdir(parents=True, exist_ok=True)
-        with (binary.parent / "build.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(binary.parent / "build.lock"):
             if not binary.exists():
                 _build(binary)
     return binary

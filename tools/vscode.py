@@ -7,14 +7,13 @@ installs it ahead of a test run (some minutes, half a gigabyte) and prints where
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from tools.controlplane.program import Unavailable, cache_directory
+from tools.controlplane.program import Unavailable, cache_directory, locked
 
 VERSION = "4.96.4"
 """The last one that runs on Node 20: VS Code 1.96.4."""
@@ -30,9 +29,7 @@ def find_vscode() -> Path:
     """
     folder = cache_directory().parent / "vscode" / VERSION
     if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with (folder.parent / "install.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(folder.parent / "install.lock"):
             if not folder.exists():
                 _install(folder)
     return folder / "out" / "node" / "entry.js"

@@ -34,6 +34,11 @@ def outcome(objects: list[JSON], release: str = "1.36", **spec: Any) -> Outcome:
     return Outcome(Pod.from_json(pod("p", **spec)), state(objects, release))
 
 
+def scheduler(release: str = "1.36.4") -> Scheduler:
+    parsed = parse_release(release)
+    return Scheduler(parsed, frozenset(default_features(parsed)), parsed.patch)
+
+
 def test_the_first_filter_that_refuses_names_the_reason() -> None:
     tainted = node("a", allocatable={"cpu": "1", "pods": "1"}, taints=[{"key": "k", "effect": "NoSchedule"}])
     found = outcome([tainted, node("b", allocatable={"cpu": "1", "pods": "9"})])
@@ -218,8 +223,6 @@ def test_what_keeps_a_pod_out_of_the_queue(spec: JSON, objects: list[JSON], expe
 
 def test_of_errors_on_several_nodes_any_may_be_the_message() -> None:
     """The scheduler asks nodes in parallel, and the first error ends the attempt. Since 1.37 it names the device."""
-    release = parse_release("1.37.1")
-    gates = frozenset(default_features(release))
     fails = [{"cel": {"expression": f'device.attributes["{DRIVER}"].model == "a"'}}]
 
     def found(*names: str) -> Outcome:
@@ -227,7 +230,7 @@ def test_of_errors_on_several_nodes_any_may_be_the_message() -> None:
         slices = [slice_of(name, gpu("gpu-0")) for name in names]
         snapshot = world(device_class(), *room, *slices, claim("gpu", selectors=fails)).snapshot
         asking = Pod.from_json(pending("p", "gpu", node_name=""))
-        return Outcome(asking, Scheduler(release, gates, release.patch).sees(Cluster(snapshot)))
+        return Outcome(asking, scheduler("1.37.1").sees(Cluster(snapshot)))
 
     both = found("a", "b")
     assert both.reason == "SchedulerError" and not both.certain
@@ -261,9 +264,8 @@ def test_asking_changed_nodes_is_asking_all(gpus: list[int], wanted: list[tuple[
         raw["status"] = {**raw.get("status", {}), **({"nominatedNodeName": "n0"} if nominated else {})}
         waiting.append(raw)
     objects += waiting
-    release = parse_release("1.36.4")
     cluster = Cluster(world(*objects).snapshot)
-    here = Scheduler(release, frozenset(default_features(release)), release.patch).sees(cluster)
+    here = scheduler().sees(cluster)
     # A claim that others may use as well decides about all nodes at once: this one was made for the pod.
     raw = pending("mine", node_name="", uid="")
     raw["spec"] |= {
@@ -302,15 +304,13 @@ def test_claims_alone_get_what_a_pod_with_them_gets(gpus: list[int], counts: lis
     for number, count in enumerate(gpus):
         objects += [{"apiVersion": "v1", **node(f"n{number}", allocatable=ROOM)}]
         objects += [slice_of(f"n{number}", *(gpu(f"gpu-{index}") for index in range(count)))] if count else []
-    release = parse_release("1.36.4")
-    scheduler = Scheduler(release, frozenset(default_features(release)), release.patch)
     cluster = Cluster(world(*objects).snapshot)
     raw = pending("p", "c0", node_name="")
     names = [f"c{number}" for number in range(len(counts))]
     raw["spec"]["resourceClaims"] = [{"name": name, "resourceClaimName": name} for name in names]
     space = raw["metadata"]["namespace"]
-    alone = scheduler.attempt(ClaimsAlone(tuple((space, name) for name in names)), cluster)
-    with_pod = scheduler.attempt(Pod.from_json(raw), cluster)
+    alone = scheduler().attempt(ClaimsAlone(tuple((space, name) for name in names)), cluster)
+    with_pod = scheduler().attempt(Pod.from_json(raw), cluster)
     for entry in cluster.nodes:
         ours, theirs = alone.try_on(entry), with_pod.try_on(entry)
         assert (ours.verdict, ours.message, ours.devices) == (theirs.verdict, theirs.message, theirs.devices)
@@ -321,12 +321,10 @@ def test_an_attempt_takes_its_steps_from_the_budget() -> None:
     nodes = [{"apiVersion": "v1", **node(name, allocatable=ROOM)} for name in "abc"]
     slices = [slice_of(name, *(gpu(f"gpu-{index}") for index in range(number))) for number, name in enumerate("abc", 2)]
     cluster = Cluster(world(device_class(), *nodes, *slices, claim("c", count=4)).snapshot)
-    release = parse_release("1.36.4")
-    scheduler = Scheduler(release, frozenset(default_features(release)), release.patch)
     asking_pod = Pod.from_json(pending("p", "c", node_name=""))
     whole = Budget(1_000)
-    outcome = scheduler.attempt(asking_pod, cluster, whole.part())
+    outcome = scheduler().attempt(asking_pod, cluster, whole.part())
     assert outcome.feasible == ("c",) and outcome.budget.steps == whole.steps > 0
     whole.charge(whole.left)
-    late = scheduler.attempt(asking_pod, cluster, whole.part())
+    late = scheduler().attempt(asking_pod, cluster, whole.part())
     assert late.feasible == () and late.undetermined == ("a", "b", "c")

@@ -6,7 +6,6 @@ that uses it holds the pipe open, so the kernel counts the users, and nothing ou
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -21,7 +20,7 @@ from pathlib import Path
 
 from kubectl_dra.api.releases import Release, known_gates, parse_release
 from tools.controlplane.client import Api
-from tools.controlplane.program import Program
+from tools.controlplane.program import Program, locked
 
 STOP_SECONDS = 30
 GATES_VARIABLE = "KUBECTL_DRA_GATES"
@@ -57,7 +56,7 @@ def shared_plane(program: Program, profile: str, directory: Path, *more: str) ->
 
     `more` are further arguments of the program.
     """
-    with _locked(directory / f"{profile}.lock"):
+    with locked(directory / f"{profile}.lock"):
         state = directory / f"{profile}.json"
         joined = _join(state)
         started: subprocess.Popen[str] | None = None
@@ -159,10 +158,3 @@ def gates_of(plane: ControlPlane) -> dict[str, bool]:
     """The feature gates of a control plane that concern DRA by their name or for us, and whether they are on."""
     found = _GATE.findall(plane.api().text("/metrics"))
     return {name: value == "1" for name, value in found if name in known_gates() or name.startswith("DRA")}
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -105,7 +105,7 @@ def _built(part: Part, announce: Callable[[str], None]) -> Path:
     binary = _binary(part)
     if not binary.exists():
         go = _find_go()
-        with _locked(cache_directory() / "build.lock"):
+        with locked(cache_directory() / "build.lock"):
             if not binary.exists():
                 announce(f"building a Kubernetes {kubernetes_version()} {part.what} for tests (takes minutes, once)")
                 _build(go, part, binary)
@@ -230,7 +230,8 @@ def _run_guarded(command: list[str], scratch: Path) -> tuple[int, str]:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Nobody else, in this process or another, has the lock of this file meanwhile."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
