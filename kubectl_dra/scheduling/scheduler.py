@@ -28,7 +28,6 @@ from kubectl_dra.scheduling.profile import DEFAULT_SCHEDULER, Profile, default_p
 if TYPE_CHECKING:
     from kubectl_dra.allocation.budgets import Budget
     from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone
-    from kubectl_dra.scheduling.framework import Plugin
     from kubectl_dra.scheduling.outcome import Outcome
     from kubectl_dra.scheduling.scheduler_config import SchedulerConfig
 
@@ -91,7 +90,10 @@ class Scheduler(Struct, frozen=True, dict=True):
     @cached_property
     def features(self) -> Features:
         """What its allocator can do."""
-        return Features.from_gates(self.gates, self.release, self._release_behaviour)
+        behaves = ReleaseBehaviour.of_release(self.release)
+        if self.upgrade is not None:
+            behaves = _blended(behaves, ReleaseBehaviour.of_release(self.upgrade.release), self._parts)
+        return Features.from_gates(self.gates, self.release, behaves)
 
     @cached_property
     def defects(self) -> KnownDefects:
@@ -152,11 +154,10 @@ class Scheduler(Struct, frozen=True, dict=True):
         budget: Budget | None = None,
         *,
         only: Collection[str] | None = None,
-        retried: bool = False,
     ) -> Outcome:
         """One attempt in a cluster for a pod, or with claims alone; see ``Outcome``. By default it has no limit."""
         pods = (subject,) if isinstance(subject, Pod) else ()
-        return self.attempt_in(self.sees(cluster, *pods), subject, budget, only=only, retried=retried)
+        return self.attempt_in(self.sees(cluster, *pods), subject, budget, only=only)
 
     @staticmethod
     def attempt_in(
@@ -166,7 +167,6 @@ class Scheduler(Struct, frozen=True, dict=True):
         *,
         only: Collection[str] | None = None,
         retried: bool = False,
-        plugins: Sequence[type[Plugin]] | None = None,
         claims: Collection[ResourceClaim] = (),
     ) -> Outcome:
         """One attempt for a pod, or with claims alone, in a cluster as the scheduler sees it; see ``Outcome``."""
@@ -175,7 +175,7 @@ class Scheduler(Struct, frozen=True, dict=True):
 
         if not isinstance(subject, Pod):
             return Outcome(Pod(), state, budget, plugins=(DynamicResources,), alone=subject)
-        return Outcome(subject, state, budget, only=only, retried=retried, plugins=plugins, claims=claims)
+        return Outcome(subject, state, budget, only=only, retried=retried, claims=claims)
 
     @cached_property
     def _default(self) -> Profile:
@@ -184,27 +184,14 @@ class Scheduler(Struct, frozen=True, dict=True):
 
     def _like(self, part: str) -> tuple[Release, int | None]:
         """The release, and its patch, like which it is in one part."""
-        upgrade = self.upgrade
-        return (
-            (upgrade.release, upgrade.patch)
-            if upgrade is not None and part in upgrade.parts
-            else (self.release, self.patch)
-        )
+        like = self.upgrade if self.upgrade is not None and part in self.upgrade.parts else self
+        return like.release, like.patch
 
     @property
     def _parts(self) -> Set[str]:
         """The parts of the later release; a gate that only it has comes with what it switches on."""
         parts = self.upgrade.parts if self.upgrade is not None else frozenset()
         return parts | {"knows_alpha"} if ALPHA & parts else parts
-
-    @property
-    def _release_behaviour(self) -> ReleaseBehaviour:
-        own = ReleaseBehaviour.of_release(self.release)
-        return (
-            own
-            if self.upgrade is None
-            else _blended(own, ReleaseBehaviour.of_release(self.upgrade.release), self._parts)
-        )
 
 
 _S = TypeVar("_S", bound=Struct)
