@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.dra_fields import read_names
 from kubectl_dra.api.labels import InvalidNodeSelector
-from kubectl_dra.api.meta import EMPTY, JSONObject, ObjectMeta
+from kubectl_dra.api.meta import EMPTY, JSONObject, ObjectMeta, Wire
 from kubectl_dra.api.nodes import Node, NodeSelector
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
@@ -130,10 +130,10 @@ class Request(Struct, frozen=True, gc=False):
         return f"{self.name}/{alternative.name}" if self.first_available else self.name
 
 
-class DeviceConstraint(Struct, frozen=True, gc=False):
+class DeviceConstraint(Wire, frozen=True):
     """A constraint of a claim. Without ``requests`` it covers all of them."""
 
-    requests: tuple[str, ...]
+    requests: tuple[str, ...] = ()
     match_attribute: str = ""
     distinct_attribute: str = ""
 
@@ -141,14 +141,6 @@ class DeviceConstraint(Struct, frozen=True, gc=False):
     def attribute(self) -> str:
         """The attribute that it compares."""
         return self.match_attribute or self.distinct_attribute
-
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> DeviceConstraint:
-        return cls(
-            requests=tuple(raw.get("requests") or ()),
-            match_attribute=raw.get("matchAttribute") or "",
-            distinct_attribute=raw.get("distinctAttribute") or "",
-        )
 
     def covers(self, request: str, subrequest: str = "") -> bool:
         """Whether devices of this request (and chosen subrequest) fall under the constraint."""
@@ -222,12 +214,12 @@ class Allocation(Struct, frozen=True, gc=False):
         )
 
 
-class Consumer(Struct, frozen=True, gc=False):
+class Consumer(Wire, frozen=True):
     """One entry of ``status.reservedFor``."""
 
-    resource: str
-    name: str
-    uid: str
+    resource: str = ""
+    name: str = ""
+    uid: str = ""
     api_group: str = ""
 
     @property
@@ -238,15 +230,6 @@ class Consumer(Struct, frozen=True, gc=False):
     def __str__(self) -> str:
         """For people: ``pod train-0``, ``podgroups workers``."""
         return f"{'pod' if self.resource == 'pods' else self.resource} {self.name}"
-
-    @classmethod
-    def from_json(cls, raw: JSONObject) -> Consumer:
-        return cls(
-            resource=raw.get("resource") or "",
-            name=raw.get("name") or "",
-            uid=raw.get("uid") or "",
-            api_group=raw.get("apiGroup") or "",
-        )
 
 
 class DeviceStatus(Struct, frozen=True, gc=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kubectl_dra.api.meta import Amount, ObjectMeta, Wire
+from kubectl_dra.api.meta import Amount, ApiObject, Wire
 from kubectl_dra.api.pods import PodCondition, PodTemplateSpec
 
 # Volcano: scheduling.volcano.sh/v1beta1.
@@ -27,10 +27,9 @@ class VolcanoPodGroupStatus(Wire, frozen=True):
     running: int = 0
 
 
-class VolcanoPodGroup(Wire, frozen=True):
+class VolcanoPodGroup(ApiObject, frozen=True):
     """A scheduling.volcano.sh PodGroup."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: VolcanoPodGroupSpec = VolcanoPodGroupSpec()
     status: VolcanoPodGroupStatus = VolcanoPodGroupStatus()
 
@@ -50,10 +49,9 @@ class VolcanoQueueStatus(Wire, frozen=True):
     allocated: Annotated[dict[str, Amount], "resource"] = {}
 
 
-class VolcanoQueue(Wire, frozen=True):
+class VolcanoQueue(ApiObject, frozen=True):
     """A scheduling.volcano.sh Queue."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: VolcanoQueueSpec = VolcanoQueueSpec()
     status: VolcanoQueueStatus = VolcanoQueueStatus()
 
@@ -96,10 +94,9 @@ class VolcanoJobStatus(Wire, frozen=True):
     state: VolcanoJobState = VolcanoJobState()
 
 
-class VolcanoJob(Wire, frozen=True):
+class VolcanoJob(ApiObject, frozen=True):
     """A batch.volcano.sh Job. It has no pods before its queue has let its PodGroup in."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: VolcanoJobSpec = VolcanoJobSpec()
     status: VolcanoJobStatus = VolcanoJobStatus()
 
@@ -175,10 +172,9 @@ class KaiPodGroupStatus(Wire, frozen=True):
     scheduling_conditions: tuple[KaiSchedulingCondition, ...] = ()
 
 
-class KaiPodGroup(Wire, frozen=True):
+class KaiPodGroup(ApiObject, frozen=True):
     """A scheduling.run.ai PodGroup."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: KaiPodGroupSpec = KaiPodGroupSpec()
     status: KaiPodGroupStatus = KaiPodGroupStatus()
 
@@ -189,10 +185,9 @@ class KaiQueueSpec(Wire, frozen=True):
     parent_queue: Annotated[str, "queue"] = ""
 
 
-class KaiQueue(Wire, frozen=True):
+class KaiQueue(ApiObject, frozen=True):
     """A scheduling.run.ai Queue."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: KaiQueueSpec = KaiQueueSpec()
 
 
@@ -210,10 +205,9 @@ class BindRequestStatus(Wire, frozen=True):
     failed_attempts: int = 0
 
 
-class BindRequest(Wire, frozen=True):
+class BindRequest(ApiObject, frozen=True):
     """A scheduling.run.ai BindRequest: KAI's binder binds a pod by it, and writes its claims' devices."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: BindRequestSpec = BindRequestSpec()
     status: BindRequestStatus = BindRequestStatus()
 
@@ -235,10 +229,9 @@ class JobStatus(Wire, frozen=True):
     conditions: tuple[PodCondition, ...] = ()
 
 
-class BatchJob(Wire, frozen=True):
+class BatchJob(ApiObject, frozen=True):
     """A batch/v1 Job."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
 
@@ -298,10 +291,9 @@ class JobSetStatus(Wire, frozen=True):
     restarts: int = 0
 
 
-class JobSet(Wire, frozen=True):
+class JobSet(ApiObject, frozen=True):
     """A jobset.x-k8s.io JobSet."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: JobSetSpec = JobSetSpec()
     status: JobSetStatus = JobSetStatus()
 
@@ -330,9 +322,8 @@ class LeaderWorkerSetStatus(Wire, frozen=True):
     replicas: int = 0
 
 
-class LeaderWorkerSet(Wire, frozen=True):
+class LeaderWorkerSet(ApiObject, frozen=True):
     """A leaderworkerset.x-k8s.io LeaderWorkerSet."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: LeaderWorkerSetSpec = LeaderWorkerSetSpec()
     status: LeaderWorkerSetStatus = LeaderWorkerSetStatus()

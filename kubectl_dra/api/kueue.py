@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from kubectl_dra.api.meta import Amount, ObjectMeta, Wire
+from kubectl_dra.api.meta import Amount, ApiObject, Wire
 from kubectl_dra.api.pods import PodCondition, PodTemplateSpec
 
 
@@ -74,10 +74,9 @@ class KueueWorkloadStatus(Wire, frozen=True):
     resource_requests: tuple[KueueRequest, ...] = ()
 
 
-class KueueWorkload(Wire, frozen=True):
+class KueueWorkload(ApiObject, frozen=True):
     """A kueue.x-k8s.io Workload: what Kueue knows of a job, a group of pods or a pod, which owns it."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: KueueWorkloadSpec = KueueWorkloadSpec()
     status: KueueWorkloadStatus = KueueWorkloadStatus()
 
@@ -143,10 +142,9 @@ class ClusterQueueStatus(Wire, frozen=True):
     admitted_workloads: int = 0
 
 
-class ClusterQueue(Wire, frozen=True):
+class ClusterQueue(ApiObject, frozen=True):
     """A kueue.x-k8s.io ClusterQueue."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: ClusterQueueSpec = ClusterQueueSpec()
     status: ClusterQueueStatus = ClusterQueueStatus()
 
@@ -169,10 +167,9 @@ class CohortSpec(Wire, frozen=True):
     resource_groups: tuple[KueueResourceGroup, ...] = ()
 
 
-class Cohort(Wire, frozen=True):
+class Cohort(ApiObject, frozen=True):
     """A kueue.x-k8s.io Cohort. A cohort that ClusterQueues name needs none: it has then no quota and no parent."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: CohortSpec = CohortSpec()
 
 
@@ -190,9 +187,8 @@ class LocalQueueStatus(Wire, frozen=True):
     pending_workloads: int = 0
 
 
-class LocalQueue(Wire, frozen=True):
+class LocalQueue(ApiObject, frozen=True):
     """A kueue.x-k8s.io LocalQueue: the queue that a job names, in its namespace."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: LocalQueueSpec = LocalQueueSpec()
     status: LocalQueueStatus = LocalQueueStatus()

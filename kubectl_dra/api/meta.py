@@ -163,6 +163,12 @@ class ObjectMeta(Wire, frozen=True):
         return next((owner for owner in self.owners if owner.controller), None)
 
 
+class ApiObject(Wire, frozen=True):
+    """An object of the API; what it holds besides its metadata is up to its kind."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
 def title(raw: Mapping[str, Any]) -> str:
     """An object's kind and name, for people."""
     meta = raw.get("metadata")

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from msgspec import field
 
 from kubectl_dra.api import gangs, kueue
-from kubectl_dra.api.meta import ObjectMeta, Wire
+from kubectl_dra.api.meta import ApiObject, Wire
 from kubectl_dra.api.pods import PodCondition
 
 
@@ -22,17 +22,15 @@ class ConditionedStatus(Wire, frozen=True):
     conditions: tuple[PodCondition, ...] = ()
 
 
-class Conditioned(Wire, frozen=True):
+class Conditioned(ApiObject, frozen=True):
     """An object of which only the conditions are read."""
 
-    metadata: ObjectMeta = ObjectMeta()
     status: ConditionedStatus = ConditionedStatus()
 
 
-class ConfigMap(Wire, frozen=True):
+class ConfigMap(ApiObject, frozen=True):
     """A v1 ConfigMap. What it holds may be anything: an anonymized copy has its keys, and what it maps for Kueue."""
 
-    metadata: ObjectMeta = ObjectMeta()
     data: Annotated[dict[str, str], "settings"] = {}
 
 
@@ -51,10 +49,9 @@ class OperatorStatus(Wire, frozen=True):
     applied_states: tuple[OperatorPart, ...] = ()
 
 
-class OperatorPolicy(Wire, frozen=True):
+class OperatorPolicy(ApiObject, frozen=True):
     """A nvidia.com ClusterPolicy, or a mellanox.com NicClusterPolicy."""
 
-    metadata: ObjectMeta = ObjectMeta()
     status: OperatorStatus = OperatorStatus()
 
 
@@ -65,10 +62,9 @@ class NodeClaimStatus(Wire, frozen=True):
     conditions: tuple[PodCondition, ...] = ()
 
 
-class NodeClaim(Wire, frozen=True):
+class NodeClaim(ApiObject, frozen=True):
     """A karpenter.sh/v1 NodeClaim: a node that Karpenter makes or has made."""
 
-    metadata: ObjectMeta = ObjectMeta()
     status: NodeClaimStatus = NodeClaimStatus()
 
     def unmet(self) -> PodCondition | None:
@@ -113,10 +109,9 @@ class ComputeDomainStatus(Wire, frozen=True):
     nodes: tuple[ComputeDomainNode, ...] = ()
 
 
-class ComputeDomain(Wire, frozen=True):
+class ComputeDomain(ApiObject, frozen=True):
     """A ComputeDomain."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: ComputeDomainSpec = ComputeDomainSpec()
     status: ComputeDomainStatus = ComputeDomainStatus()
 
@@ -130,10 +125,9 @@ class CliqueDaemon(Wire, frozen=True):
     status: Annotated[str, "keep"] = ""
 
 
-class ComputeDomainClique(Wire, frozen=True):
+class ComputeDomainClique(ApiObject, frozen=True):
     """The daemons of a ComputeDomain in one NVLink partition; it is called UID.CLIQUE, in the driver's namespace."""
 
-    metadata: ObjectMeta = ObjectMeta()
     daemons: tuple[CliqueDaemon, ...] = ()
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from msgspec import field
 
 from kubectl_dra.api.labels import InvalidNodeSelector, LabelSelector, Requirement, requirement_matches
-from kubectl_dra.api.meta import NOT_SAVED, Amount, ObjectMeta, Wire
+from kubectl_dra.api.meta import NOT_SAVED, Amount, ApiObject, ObjectMeta, Wire
 
 _SHOWN = 4
 """Number of terms of a selector, and of requirements of a term, that its text shows."""
@@ -119,10 +119,9 @@ class NodeStatus(Wire, frozen=True):
     declared_features: Annotated[tuple[str, ...], "keep"] = ()
 
 
-class Node(Wire, frozen=True):
+class Node(ApiObject, frozen=True):
     """A v1 Node: name, labels, and the parts of spec and status that affect pods."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 

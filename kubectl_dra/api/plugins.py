@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Raw, field, json
 
-from kubectl_dra.api.meta import Amount, ObjectMeta, Wire, without_nulls
+from kubectl_dra.api.meta import Amount, ApiObject, Wire, without_nulls
 from kubectl_dra.api.nodes import Affinity, Toleration
 
 REGISTRY: Final = "plugins_registry"
@@ -227,10 +227,9 @@ class DaemonSetStatus(Wire, frozen=True):
     ready: int = field(default=0, name="numberReady")
 
 
-class DaemonSet(Wire, frozen=True):
+class DaemonSet(ApiObject, frozen=True):
     """An apps/v1 DaemonSet."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: DaemonSetSpec = DaemonSetSpec()
     status: DaemonSetStatus = DaemonSetStatus()
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from msgspec import field
 from msgspec.structs import replace
 
-from kubectl_dra.api.meta import NOT_SAVED, WORKED_OUT, Amount, ObjectMeta, Wire, builtins, convert
+from kubectl_dra.api.meta import NOT_SAVED, WORKED_OUT, Amount, ApiObject, Wire, builtins, convert
 from kubectl_dra.api.nodes import Affinity, PodAffinityTerm, Toleration, TopologySpreadConstraint
 from kubectl_dra.api.plugins import ContainerWaiting, NodePlugin, Terminated, plugin_in
 from kubectl_dra.api.volumes import PodVolume
@@ -283,13 +283,12 @@ class _BoundPod(Wire, frozen=True):
     spec: BoundSpec = BoundSpec()
 
 
-class Pod(Wire, frozen=True):
+class Pod(ApiObject, frozen=True):
     """A v1 Pod. ``node_name`` is ``spec.nodeName``, the node to which it is bound; empty if it is not bound.
 
     ``plugin`` is what is kept of a pod in which a driver may run; None of all others.
     """
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
     node_name: Annotated[str, "node"] = ""

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 from msgspec import field
 
 from kubectl_dra.api.labels import LabelSelector, Requirement
-from kubectl_dra.api.meta import Amount, ObjectMeta, Wire
+from kubectl_dra.api.meta import Amount, ApiObject, Wire
 from kubectl_dra.api.nodes import Toleration
+from kubectl_dra.api.pods import ClaimStatus
 
 
-class PriorityClass(Wire, frozen=True):
+class PriorityClass(ApiObject, frozen=True):
     """A scheduling.k8s.io/v1 PriorityClass."""
 
-    metadata: ObjectMeta = ObjectMeta()
     value: int = 0
     global_default: bool = False
     preemption_policy: Annotated[str, "keep"] = ""
@@ -33,10 +33,9 @@ class RuntimeClassScheduling(Wire, frozen=True):
     tolerations: tuple[Toleration, ...] = ()
 
 
-class RuntimeClass(Wire, frozen=True):
+class RuntimeClass(ApiObject, frozen=True):
     """A node.k8s.io/v1 RuntimeClass."""
 
-    metadata: ObjectMeta = ObjectMeta()
     handler: str = ""
     overhead: RuntimeClassOverhead | None = None
     scheduling: RuntimeClassScheduling | None = None
@@ -55,10 +54,9 @@ class PodDisruptionBudgetStatus(Wire, frozen=True):
     disrupted_pods: Annotated[dict[str, Annotated[str, "time"]], "pod"] = {}
 
 
-class PodDisruptionBudget(Wire, frozen=True):
+class PodDisruptionBudget(ApiObject, frozen=True):
     """A policy/v1 PodDisruptionBudget."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
     status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
 
@@ -96,10 +94,9 @@ class ResourceQuotaStatus(Wire, frozen=True):
     used: Annotated[dict[str, Amount], "resource"] = {}
 
 
-class ResourceQuota(Wire, frozen=True):
+class ResourceQuota(ApiObject, frozen=True):
     """A v1 ResourceQuota."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: ResourceQuotaSpec = ResourceQuotaSpec()
     status: ResourceQuotaStatus = ResourceQuotaStatus()
 
@@ -131,17 +128,14 @@ class LimitRangeSpec(Wire, frozen=True):
     limits: tuple[LimitRangeItem, ...] = ()
 
 
-class LimitRange(Wire, frozen=True):
+class LimitRange(ApiObject, frozen=True):
     """A v1 LimitRange."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: LimitRangeSpec = LimitRangeSpec()
 
 
-class ServiceAccount(Wire, frozen=True):
+class ServiceAccount(ApiObject, frozen=True):
     """A v1 ServiceAccount; only the name matters."""
-
-    metadata: ObjectMeta = ObjectMeta()
 
 
 class PodSelectorSpec(Wire, frozen=True):
@@ -150,10 +144,9 @@ class PodSelectorSpec(Wire, frozen=True):
     selector: Annotated[dict[str, Any], "selector"] = {}
 
 
-class PodSelecting(Wire, frozen=True):
+class PodSelecting(ApiObject, frozen=True):
     """A Service, ReplicationController, ReplicaSet or StatefulSet, whose pods default topology spread counts."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: PodSelectorSpec = PodSelectorSpec()
 
 
@@ -193,23 +186,15 @@ class PodGroupSpec(Wire, frozen=True):
     parent_composite_pod_group_name: Annotated[str, "podgroup"] = ""
 
 
-class GroupClaimStatus(Wire, frozen=True):
-    """One entry of a PodGroup's ``status.resourceClaimStatuses``."""
-
-    name: Annotated[str, "podclaim"] = ""
-    resource_claim_name: Annotated[str | None, "claim"] = None
-
-
 class PodGroupStatus(Wire, frozen=True):
     """``status`` of a PodGroup."""
 
-    resource_claim_statuses: tuple[GroupClaimStatus, ...] = ()
+    resource_claim_statuses: tuple[ClaimStatus, ...] = ()
 
 
-class PodGroup(Wire, frozen=True):
+class PodGroup(ApiObject, frozen=True):
     """A scheduling.k8s.io PodGroup (v1alpha2 in 1.36)."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()
 
@@ -227,8 +212,7 @@ class WorkloadSpec(Wire, frozen=True):
     pod_groups: tuple[WorkloadPodGroup, ...] = field(default=())
 
 
-class Workload(Wire, frozen=True):
+class Workload(ApiObject, frozen=True):
     """A scheduling.k8s.io Workload (v1alpha1 in 1.35)."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: WorkloadSpec = WorkloadSpec()

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from msgspec import field
 
 from kubectl_dra.api.labels import LabelSelector
-from kubectl_dra.api.meta import Amount, ObjectMeta, Wire
+from kubectl_dra.api.meta import Amount, ApiObject, Wire
 from kubectl_dra.api.nodes import NodeSelector
 
 
@@ -52,18 +52,16 @@ class PersistentVolumeClaimStatus(Wire, frozen=True):
     capacity: Annotated[dict[str, Amount], "resource"] = {}
 
 
-class PersistentVolumeClaim(Wire, frozen=True):
+class PersistentVolumeClaim(ApiObject, frozen=True):
     """A v1 PersistentVolumeClaim."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
     status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
 
 
-class ClaimTemplate(Wire, frozen=True):
+class ClaimTemplate(ApiObject, frozen=True):
     """``volumeClaimTemplate`` of a generic ephemeral volume."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
 
 
@@ -149,10 +147,9 @@ class PersistentVolumeStatus(Wire, frozen=True):
     phase: Annotated[str, "keep"] = ""
 
 
-class PersistentVolume(Wire, frozen=True):
+class PersistentVolume(ApiObject, frozen=True):
     """A v1 PersistentVolume."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: PersistentVolumeSpec = PersistentVolumeSpec()
     status: PersistentVolumeStatus = PersistentVolumeStatus()
 
@@ -170,10 +167,9 @@ class TopologySelectorTerm(Wire, frozen=True):
     requirements: tuple[TopologyLabelRequirement, ...] = field(default=(), name="matchLabelExpressions")
 
 
-class StorageClass(Wire, frozen=True):
+class StorageClass(ApiObject, frozen=True):
     """A storage.k8s.io/v1 StorageClass."""
 
-    metadata: ObjectMeta = ObjectMeta()
     provisioner: Annotated[str, "csidriver"] = ""
     volume_binding_mode: Annotated[str, "keep"] = "Immediate"
     allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
@@ -187,10 +183,9 @@ class CSIDriverSpec(Wire, frozen=True):
     prevent_pod_scheduling_if_missing: bool = False
 
 
-class CSIDriver(Wire, frozen=True):
+class CSIDriver(ApiObject, frozen=True):
     """A storage.k8s.io/v1 CSIDriver."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: CSIDriverSpec = CSIDriverSpec()
 
 
@@ -215,17 +210,15 @@ class CSINodeSpec(Wire, frozen=True):
     drivers: tuple[CSINodeDriver, ...] = ()
 
 
-class CSINode(Wire, frozen=True):
+class CSINode(ApiObject, frozen=True):
     """A storage.k8s.io/v1 CSINode, named like its node."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: CSINodeSpec = CSINodeSpec()
 
 
-class CSIStorageCapacity(Wire, frozen=True):
+class CSIStorageCapacity(ApiObject, frozen=True):
     """A storage.k8s.io/v1 CSIStorageCapacity. ``node_topology`` None means no node, an empty one every node."""
 
-    metadata: ObjectMeta = ObjectMeta()
     storage_class_name: Annotated[str, "storageclass"] = ""
     node_topology: LabelSelector | None = None
     capacity: Amount | None = None
@@ -247,8 +240,7 @@ class VolumeAttachmentSpec(Wire, frozen=True):
     source: VolumeAttachmentSource = VolumeAttachmentSource()
 
 
-class VolumeAttachment(Wire, frozen=True):
+class VolumeAttachment(ApiObject, frozen=True):
     """A storage.k8s.io/v1 VolumeAttachment."""
 
-    metadata: ObjectMeta = ObjectMeta()
     spec: VolumeAttachmentSpec = VolumeAttachmentSpec()

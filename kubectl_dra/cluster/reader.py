@@ -28,7 +28,7 @@ from kubectl_dra.api.claims import (
     spec_fields,
 )
 from kubectl_dra.api.codec import decoded, struct_mismatch
-from kubectl_dra.api.meta import EMPTY, Amount, ObjectMeta, Wire, convert
+from kubectl_dra.api.meta import EMPTY, Amount, ApiObject, ObjectMeta, Wire, convert
 from kubectl_dra.api.nodes import Node, NodeSelector, NodeStatus
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import ResourceQuota
@@ -107,8 +107,7 @@ class _SliceSpec(Wire, frozen=True, forbid_unknown_fields=True):
     devices: Raw = Raw(b"[]")
 
 
-class _Slice(Wire, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
+class _Slice(ApiObject, frozen=True):
     spec: _SliceSpec = _SliceSpec()
 
 
@@ -132,20 +131,12 @@ class _Allocation(Wire, frozen=True):
     allocation_timestamp: str = ""
 
 
-class _Consumer(Wire, frozen=True):
-    resource: str = ""
-    name: str = ""
-    uid: str = ""
-    api_group: str = ""
-
-
 class _ClaimStatus(Wire, frozen=True, forbid_unknown_fields=True):
     allocation: _Allocation | None = None
-    reserved_for: tuple[_Consumer, ...] = ()
+    reserved_for: tuple[Consumer, ...] = ()
 
 
-class _Claim(Wire, frozen=True):
-    metadata: ObjectMeta = ObjectMeta()
+class _Claim(ApiObject, frozen=True):
     spec: Raw = Raw(b"{}")
     status: _ClaimStatus = _ClaimStatus()
 
@@ -228,14 +219,11 @@ class Reader:
                     raise Unusual
             results = tuple([_result(result) for result in given.devices.results])
             allocation = Allocation(results, _shared_texts(given.node_selector), given.allocation_timestamp)
-        reserved = tuple(
-            [
-                Consumer(intern(consumer.resource), consumer.name, consumer.uid, intern(consumer.api_group))
-                for consumer in raw.status.reserved_for
-            ]
-        )
+        for consumer in raw.status.reserved_for:
+            put(consumer, "resource", intern(consumer.resource))
+            put(consumer, "api_group", intern(consumer.api_group))
         meta = _slim(raw.metadata)
-        claim = ResourceClaim(metadata=meta, allocation=allocation, reserved_for=reserved, **fields)
+        claim = ResourceClaim(metadata=meta, allocation=allocation, reserved_for=raw.status.reserved_for, **fields)
         return Found(claim, meta, meta.resource_version)
 
     def _node(self, node: Node) -> Found:
