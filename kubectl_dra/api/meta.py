@@ -169,6 +169,14 @@ class ApiObject(Wire, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
+def kind_plural(kind: str) -> str:
+    """Several objects of a kind: Nodes, DeviceClasses, CSIStorageCapacities. In lower case, its resource."""
+    kind = kind.partition(".")[0]
+    if kind.endswith("y"):
+        return f"{kind[:-1]}ies"
+    return f"{kind}es" if kind.endswith("ss") else kind if kind.endswith("s") else f"{kind}s"
+
+
 def title(raw: Mapping[str, Any]) -> str:
     """An object's kind and name, for people."""
     meta = raw.get("metadata")

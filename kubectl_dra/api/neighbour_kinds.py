@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from msgspec import field
 
 from kubectl_dra.api import gangs, kueue
-from kubectl_dra.api.meta import ApiObject, Wire
+from kubectl_dra.api.meta import ApiObject, Wire, kind_plural
 from kubectl_dra.api.pods import PodCondition
 
 
@@ -142,13 +142,17 @@ class NeighbourKind(NamedTuple):
     kind: str
     group: str
     versions: tuple[str, ...]
-    plural: str
     namespaced: bool
     struct: type[Wire]
     category: str = "owner"
     only: tuple[str, ...] = ()
     holding: str = ""
     written: bool = False
+
+    @property
+    def plural(self) -> str:
+        """Its resource."""
+        return kind_plural(self.kind).lower()
 
     def reads(self, name: str, raw: Mapping[str, Any]) -> bool:
         """Whether an object of that name is read."""
@@ -167,48 +171,34 @@ _VOLCANO: Final = "scheduling.volcano.sh"
 _KAI: Final = "scheduling.run.ai"
 _NVIDIA: Final = "resource.nvidia.com"
 _KINDS: Final = (
-    NeighbourKind("Workload", _KUEUE, _OF_KUEUE, "workloads", True, kueue.KueueWorkload, "workload"),
-    NeighbourKind("LocalQueue", _KUEUE, _OF_KUEUE, "localqueues", True, kueue.LocalQueue, "localqueue"),
-    NeighbourKind("ClusterQueue", _KUEUE, _OF_KUEUE, "clusterqueues", False, kueue.ClusterQueue, "clusterqueue"),
-    NeighbourKind("Cohort", _KUEUE, (*_OF_KUEUE, "v1alpha1"), "cohorts", False, kueue.Cohort, "cohort"),
-    NeighbourKind("PodGroup", _VOLCANO, ("v1beta1",), "podgroups", True, gangs.VolcanoPodGroup, "podgroup"),
-    NeighbourKind("Queue", _VOLCANO, ("v1beta1",), "queues", False, gangs.VolcanoQueue, "queue"),
-    NeighbourKind("Job", "batch.volcano.sh", ("v1alpha1",), "jobs", True, gangs.VolcanoJob),
-    NeighbourKind("PodGroup", _KAI, ("v2alpha2",), "podgroups", True, gangs.KaiPodGroup, "podgroup"),
-    NeighbourKind("Queue", _KAI, ("v2",), "queues", False, gangs.KaiQueue, "queue"),
-    NeighbourKind("BindRequest", _KAI, ("v1alpha2",), "bindrequests", True, gangs.BindRequest, "pod"),
+    NeighbourKind("Workload", _KUEUE, _OF_KUEUE, True, kueue.KueueWorkload, "workload"),
+    NeighbourKind("LocalQueue", _KUEUE, _OF_KUEUE, True, kueue.LocalQueue, "localqueue"),
+    NeighbourKind("ClusterQueue", _KUEUE, _OF_KUEUE, False, kueue.ClusterQueue, "clusterqueue"),
+    NeighbourKind("Cohort", _KUEUE, (*_OF_KUEUE, "v1alpha1"), False, kueue.Cohort, "cohort"),
+    NeighbourKind("PodGroup", _VOLCANO, ("v1beta1",), True, gangs.VolcanoPodGroup, "podgroup"),
+    NeighbourKind("Queue", _VOLCANO, ("v1beta1",), False, gangs.VolcanoQueue, "queue"),
+    NeighbourKind("Job", "batch.volcano.sh", ("v1alpha1",), True, gangs.VolcanoJob),
+    NeighbourKind("PodGroup", _KAI, ("v2alpha2",), True, gangs.KaiPodGroup, "podgroup"),
+    NeighbourKind("Queue", _KAI, ("v2",), False, gangs.KaiQueue, "queue"),
+    NeighbourKind("BindRequest", _KAI, ("v1alpha2",), True, gangs.BindRequest, "pod"),
+    NeighbourKind("LeaderWorkerSet", "leaderworkerset.x-k8s.io", ("v1",), True, gangs.LeaderWorkerSet),
+    NeighbourKind("JobSet", "jobset.x-k8s.io", ("v1alpha2",), True, gangs.JobSet),
+    NeighbourKind("Job", "batch", ("v1",), True, gangs.BatchJob),
+    NeighbourKind("NodeClaim", "karpenter.sh", ("v1",), False, NodeClaim, "nodeclaim"),
     NeighbourKind(
-        *("LeaderWorkerSet", "leaderworkerset.x-k8s.io", ("v1",), "leaderworkersets", True),
-        gangs.LeaderWorkerSet,
+        "ProvisioningRequest", "autoscaling.x-k8s.io", ("v1", "v1beta1"), True, Conditioned, "provisioningrequest"
     ),
-    NeighbourKind("JobSet", "jobset.x-k8s.io", ("v1alpha2",), "jobsets", True, gangs.JobSet),
-    NeighbourKind("Job", "batch", ("v1",), "jobs", True, gangs.BatchJob),
-    NeighbourKind("NodeClaim", "karpenter.sh", ("v1",), "nodeclaims", False, NodeClaim, "nodeclaim"),
+    NeighbourKind("NodePool", "karpenter.sh", ("v1",), False, Conditioned, "nodepool"),
+    NeighbourKind("ComputeDomain", _NVIDIA, ("v1beta1",), True, ComputeDomain, "computedomain", written=True),
+    NeighbourKind("ComputeDomainClique", _NVIDIA, ("v1beta1",), True, ComputeDomainClique, "clique"),
+    NeighbourKind("ClusterPolicy", "nvidia.com", ("v1",), False, OperatorPolicy),
+    NeighbourKind("NicClusterPolicy", "mellanox.com", ("v1alpha1",), False, OperatorPolicy),
+    NeighbourKind("VirtualMachineInstance", "kubevirt.io", ("v1",), True, Conditioned),
     NeighbourKind(
-        *("ProvisioningRequest", "autoscaling.x-k8s.io", ("v1", "v1beta1"), "provisioningrequests", True),
-        Conditioned,
-        "provisioningrequest",
-    ),
-    NeighbourKind("NodePool", "karpenter.sh", ("v1",), "nodepools", False, Conditioned, "nodepool"),
-    NeighbourKind(
-        *("ComputeDomain", _NVIDIA, ("v1beta1",), "computedomains", True),
-        ComputeDomain,
-        "computedomain",
-        written=True,
-    ),
-    NeighbourKind(
-        *("ComputeDomainClique", _NVIDIA, ("v1beta1",), "computedomaincliques", True),
-        ComputeDomainClique,
-        "clique",
-    ),
-    NeighbourKind("ClusterPolicy", "nvidia.com", ("v1",), "clusterpolicies", False, OperatorPolicy),
-    NeighbourKind(
-        *("NicClusterPolicy", "mellanox.com", ("v1alpha1",), "nicclusterpolicies", False),
-        OperatorPolicy,
-    ),
-    NeighbourKind("VirtualMachineInstance", "kubevirt.io", ("v1",), "virtualmachineinstances", True, Conditioned),
-    NeighbourKind(
-        *("ConfigMap", "", ("v1",), "configmaps", True),
+        "ConfigMap",
+        "",
+        ("v1",),
+        True,
         ConfigMap,
         "configmap",
         ("cluster-autoscaler-status", "kueue-manager-config"),

@@ -13,6 +13,8 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
+from kubectl_dra.api.meta import kind_plural
+
 GROUP: Final = "resource.k8s.io"
 _OLDEST, _NEWEST = 31, 37
 
@@ -167,19 +169,7 @@ LIFECYCLES: Final = (
 )
 """Every kind of the group in every version, newest version first."""
 _BY_NAME: Final[Mapping[tuple[str, str], Lifecycle]] = {(life.version, life.kind): life for life in LIFECYCLES}
-PLURALS: Final[Mapping[str, str]] = {
-    "DeviceClass": "deviceclasses",
-    "DeviceTaintRule": "devicetaintrules",
-    "ResourceClaim": "resourceclaims",
-    "ResourceClaimTemplate": "resourceclaimtemplates",
-    "ResourceSlice": "resourceslices",
-    "ResourcePoolStatusRequest": "resourcepoolstatusrequests",
-    "ResourceClass": "resourceclasses",
-    "PodSchedulingContext": "podschedulingcontexts",
-    "PodScheduling": "podschedulings",
-    "ResourceClaimParameters": "resourceclaimparameters",
-    "ResourceClassParameters": "resourceclassparameters",
-}
+PLURALS: Final[Mapping[str, str]] = {life.kind: kind_plural(life.kind).lower() for life in LIFECYCLES}
 
 
 def lifecycle(version: str, kind: str) -> Lifecycle | None:

@@ -22,6 +22,7 @@ from kubectl_dra.cluster.identities import KEPT_NAMESPACES, Identities, Json
 from kubectl_dra.cluster.kueue_settings import renamed_settings
 from kubectl_dra.cluster.plugin_copies import anonymize_plugin, known_gates
 from kubectl_dra.cluster.pseudonyms import is_harmless
+from kubectl_dra.cluster.snapshot import EVERY_KIND
 from kubectl_dra.data.drivers import catalogue
 from kubectl_dra.errors import InputError
 
@@ -43,35 +44,21 @@ _CATEGORIES = (
 )
 
 CATEGORIES: Final[Mapping[str, str]] = {
+    **{kind: kind.lower() for kind in EVERY_KIND},
     "ResourceSlice": "slice",
     "DeviceClass": "class",
     "ResourceClaim": "claim",
     "ResourceClaimTemplate": "template",
     "DeviceTaintRule": "rule",
-    "Pod": "pod",
-    "Node": "node",
-    "Namespace": "namespace",
     "ResourceQuota": "quota",
-    "Event": "event",
     "PersistentVolumeClaim": "volumeclaim",
     "PersistentVolume": "volume",
-    "StorageClass": "storageclass",
-    "CSIDriver": "csidriver",
     "CSINode": "node",
     "CSIStorageCapacity": "storagecapacity",
     "VolumeAttachment": "attachment",
-    "PriorityClass": "priorityclass",
-    "RuntimeClass": "runtimeclass",
     "PodDisruptionBudget": "budget",
-    "LimitRange": "limitrange",
     "ServiceAccount": "account",
-    "PodGroup": "podgroup",
-    "Workload": "workload",
-    "Service": "service",
-    "ReplicationController": "owner",
-    "ReplicaSet": "owner",
-    "StatefulSet": "owner",
-    "DaemonSet": "owner",
+    **dict.fromkeys(("ReplicationController", "ReplicaSet", "StatefulSet", "DaemonSet"), "owner"),
     **{kind: row.category for kind, row in NEIGHBOUR_KINDS.items()},
 }
 """The category of the names of each kind."""

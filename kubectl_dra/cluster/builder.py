@@ -17,11 +17,10 @@ from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.cluster.duplicates import Kept, Makers, Place, essence, newer
 from kubectl_dra.cluster.impossible_objects import in_claim, in_slice
-from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, further_kind, is_namespaced
+from kubectl_dra.cluster.kinds import CORE_KINDS, SCHEDULING_KINDS, further_kind, is_namespaced
 from kubectl_dra.cluster.reader import READ, Page, Reader, item_of, page, type_of
 from kubectl_dra.cluster.snapshot import (
     ABSENT,
-    CORE_KINDS,
     DRA_KINDS,
     EVERY_KIND,
     UNREADABLE,

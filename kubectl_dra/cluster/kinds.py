@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from kubectl_dra.api import plugins, policy, volumes
+from kubectl_dra.api.meta import Wire, kind_plural
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS, kind_here
 from kubectl_dra.api.releases import GROUP, PLURALS
 
@@ -24,55 +25,46 @@ class SchedulingKind(NamedTuple):
 
 _PODGROUPS = ("v1beta1", "v1alpha3", "v1alpha2", "v1alpha1")
 
-SCHEDULING_KINDS: Final[Mapping[str, SchedulingKind]] = {
-    "PersistentVolumeClaim": SchedulingKind(
-        "", ("v1",), "persistentvolumeclaims", True, volumes.PersistentVolumeClaim.from_json
-    ),
-    "PersistentVolume": SchedulingKind("", ("v1",), "persistentvolumes", False, volumes.PersistentVolume.from_json),
-    "StorageClass": SchedulingKind("storage.k8s.io", ("v1",), "storageclasses", False, volumes.StorageClass.from_json),
-    "CSIDriver": SchedulingKind("storage.k8s.io", ("v1",), "csidrivers", False, volumes.CSIDriver.from_json),
-    "CSINode": SchedulingKind("storage.k8s.io", ("v1",), "csinodes", False, volumes.CSINode.from_json),
-    "CSIStorageCapacity": SchedulingKind(
-        "storage.k8s.io", ("v1",), "csistoragecapacities", True, volumes.CSIStorageCapacity.from_json
-    ),
-    "VolumeAttachment": SchedulingKind(
-        "storage.k8s.io", ("v1",), "volumeattachments", False, volumes.VolumeAttachment.from_json
-    ),
-    "PriorityClass": SchedulingKind(
-        "scheduling.k8s.io", ("v1",), "priorityclasses", False, policy.PriorityClass.from_json
-    ),
-    "RuntimeClass": SchedulingKind("node.k8s.io", ("v1",), "runtimeclasses", False, policy.RuntimeClass.from_json),
-    "PodDisruptionBudget": SchedulingKind(
-        "policy", ("v1",), "poddisruptionbudgets", True, policy.PodDisruptionBudget.from_json
-    ),
-    "LimitRange": SchedulingKind("", ("v1",), "limitranges", True, policy.LimitRange.from_json),
-    "ServiceAccount": SchedulingKind("", ("v1",), "serviceaccounts", True, policy.ServiceAccount.from_json),
-    "Service": SchedulingKind("", ("v1",), "services", True, policy.PodSelecting.from_json),
-    "ReplicationController": SchedulingKind("", ("v1",), "replicationcontrollers", True, policy.PodSelecting.from_json),
-    "ReplicaSet": SchedulingKind("apps", ("v1",), "replicasets", True, policy.PodSelecting.from_json),
-    "StatefulSet": SchedulingKind("apps", ("v1",), "statefulsets", True, policy.PodSelecting.from_json),
-    "PodGroup": SchedulingKind("scheduling.k8s.io", _PODGROUPS, "podgroups", True, policy.PodGroup.from_json),
-    "Workload": SchedulingKind("scheduling.k8s.io", _PODGROUPS, "workloads", True, policy.Workload.from_json),
-    # No plugin of the scheduler reads it: it makes the pods of drivers, or cannot.
-    "DaemonSet": SchedulingKind("apps", ("v1",), "daemonsets", True, plugins.DaemonSet.from_json),
-    # No plugin either: who decides about a pod before the scheduler, or beside it.
-    **{
-        name: SchedulingKind(row.group, row.versions, row.plural, row.namespaced, row.struct.from_json)
-        for name, row in NEIGHBOUR_KINDS.items()
-    },
-}
+
+def _row(
+    kind: str, group: str, namespaced: bool, struct: type[Wire], versions: tuple[str, ...] = ("v1",)
+) -> tuple[str, SchedulingKind]:
+    return kind, SchedulingKind(group, versions, kind_plural(kind).lower(), namespaced, struct.from_json)
+
+
+SCHEDULING_KINDS: Final[Mapping[str, SchedulingKind]] = dict(
+    (
+        _row("PersistentVolumeClaim", "", True, volumes.PersistentVolumeClaim),
+        _row("PersistentVolume", "", False, volumes.PersistentVolume),
+        _row("StorageClass", "storage.k8s.io", False, volumes.StorageClass),
+        _row("CSIDriver", "storage.k8s.io", False, volumes.CSIDriver),
+        _row("CSINode", "storage.k8s.io", False, volumes.CSINode),
+        _row("CSIStorageCapacity", "storage.k8s.io", True, volumes.CSIStorageCapacity),
+        _row("VolumeAttachment", "storage.k8s.io", False, volumes.VolumeAttachment),
+        _row("PriorityClass", "scheduling.k8s.io", False, policy.PriorityClass),
+        _row("RuntimeClass", "node.k8s.io", False, policy.RuntimeClass),
+        _row("PodDisruptionBudget", "policy", True, policy.PodDisruptionBudget),
+        _row("LimitRange", "", True, policy.LimitRange),
+        _row("ServiceAccount", "", True, policy.ServiceAccount),
+        _row("Service", "", True, policy.PodSelecting),
+        _row("ReplicationController", "", True, policy.PodSelecting),
+        _row("ReplicaSet", "apps", True, policy.PodSelecting),
+        _row("StatefulSet", "apps", True, policy.PodSelecting),
+        _row("PodGroup", "scheduling.k8s.io", True, policy.PodGroup, _PODGROUPS),
+        _row("Workload", "scheduling.k8s.io", True, policy.Workload, _PODGROUPS),
+        # No plugin of the scheduler reads it: it makes the pods of drivers, or cannot.
+        _row("DaemonSet", "apps", True, plugins.DaemonSet),
+        # No plugin either: who decides about a pod before the scheduler, or beside it.
+        *(_row(kind, row.group, row.namespaced, row.struct, row.versions) for kind, row in NEIGHBOUR_KINDS.items()),
+    )
+)
 """The known kinds by name. They are read only if something needs them; see ``scheduling.kinds_to_read``, and of other
 layers ``neighbours.pointers``.
 """
 
 
-CORE_PLURALS: Final[Mapping[str, str]] = {
-    "Pod": "pods",
-    "Node": "nodes",
-    "Namespace": "namespaces",
-    "ResourceQuota": "resourcequotas",
-    "Event": "events",
-}
+CORE_KINDS: Final = ("Pod", "Node", "Namespace", "ResourceQuota", "Event")
+CORE_PLURALS: Final[Mapping[str, str]] = {kind: kind_plural(kind).lower() for kind in CORE_KINDS}
 
 
 _NAMESPACED: Final = frozenset(
@@ -142,11 +134,3 @@ def neighbour_root(kind: str, served: Mapping[str, str] | None) -> str:
     row = NEIGHBOUR_KINDS[kind]
     version = (served or {}).get(kind) or row.versions[0]
     return f"/apis/{row.group}/{version}" if row.group else f"/api/{version}"
-
-
-def kind_plural(kind: str) -> str:
-    """Several objects of a kind: Nodes, DeviceClasses, CSIStorageCapacities."""
-    kind = kind.partition(".")[0]
-    if kind.endswith("y"):
-        return f"{kind[:-1]}ies"
-    return f"{kind}es" if kind.endswith("s") else f"{kind}s"

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from msgspec import json
 
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
-from kubectl_dra.api.releases import GROUP, PLURALS, Release, parse_release
+from kubectl_dra.api.releases import GROUP, Release, parse_release
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.client import EXPIRED, Answered, Client, segment
 from kubectl_dra.cluster.connection import ConnectionOptions, connect
@@ -128,16 +128,15 @@ class ApiServer:
     def path(self, kind: str, namespace: str = "", name: str = "") -> str | None:
         """The path of a kind's objects (all, one namespace's, or one object); None if the kind is not served."""
         if kind in CORE_PLURALS:
-            root, plural = "/api/v1", CORE_PLURALS[kind]
+            root = "/api/v1"
         elif (known := SCHEDULING_KINDS.get(kind)) is not None:
-            root, plural = self._root(kind, known), known.plural
+            root = self._root(kind, known)
+        elif (version := self.dra_versions().get(kind)) is not None:
+            root = f"/apis/{GROUP}/{version}"
         else:
-            version = self.dra_versions().get(kind)
-            if version is None:
-                return None
-            root, plural = f"/apis/{GROUP}/{version}", PLURALS[kind]
+            return None
         scope = f"/namespaces/{segment(namespace)}" if namespace and is_namespaced(kind) else ""
-        return f"{root}{scope}/{plural}" + (f"/{segment(name)}" if name else "")
+        return f"{root}{scope}/{resource_of(kind).plural}" + (f"/{segment(name)}" if name else "")
 
     def _root(self, kind: str, known: SchedulingKind) -> str:
         """Where a kind is served, in the newest version that the server has. Raises ClusterError."""

@@ -40,10 +40,10 @@ from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.files import METADATA_KEY, add_files
 from kubectl_dra.cluster.identities import Json
-from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
+from kubectl_dra.cluster.kinds import CORE_KINDS, SCHEDULING_KINDS
 from kubectl_dra.cluster.plugin_copies import save_plugin, slim
 from kubectl_dra.cluster.reader import Page, item_of, page
-from kubectl_dra.cluster.snapshot import ABSENT, CORE_KINDS, EVERY_KIND, Gap, Snapshot
+from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, Gap, Snapshot
 from kubectl_dra.errors import InputError
 from kubectl_dra.manifests.files import discard, name_beside, new_private_file
 

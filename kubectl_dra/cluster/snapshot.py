@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kubectl_dra.api.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate
-from kubectl_dra.api.meta import ObjectMeta
+from kubectl_dra.api.meta import ObjectMeta, kind_plural
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.policy import ResourceQuota
@@ -17,7 +17,7 @@ from kubectl_dra.api.releases import GROUP, LIFECYCLES, Release
 from kubectl_dra.api.shared_devices import PerDeviceColumn
 from kubectl_dra.api.slices import ResourceSlice
 from kubectl_dra.api.taints import DeviceTaintRule
-from kubectl_dra.cluster.kinds import SCHEDULING_KINDS, kind_plural, resource_of
+from kubectl_dra.cluster.kinds import CORE_KINDS, SCHEDULING_KINDS, resource_of
 from kubectl_dra.data.messages import Speaker, speaker_of
 from kubectl_dra.errors import InputError, NoDRA
 from kubectl_dra.text import did_you_mean_or_known
@@ -37,7 +37,6 @@ DRA_KINDS: Final = (
     "ResourceClaimTemplate",
     "DeviceTaintRule",
 )
-CORE_KINDS: Final = ("Pod", "Node", "Namespace", "ResourceQuota", "Event")
 KINDS: Final = (*DRA_KINDS, *CORE_KINDS)
 """The kinds that a snapshot holds, besides those of ``cluster.kinds.SCHEDULING_KINDS``."""
 EVERY_KIND: Final = (*KINDS, *SCHEDULING_KINDS)

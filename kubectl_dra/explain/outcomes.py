@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.attempt import Attempt, AttemptVerdict
 from kubectl_dra.allocation.features import KnownDefects
 from kubectl_dra.api.claims import ResourceClaim
+from kubectl_dra.api.meta import kind_plural
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.cluster.claim_relation import relation_of
-from kubectl_dra.cluster.kinds import kind_plural
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.drivers.refused_claims import Refusal
 from kubectl_dra.exit_codes import Verdict
