@@ -30,7 +30,7 @@ from kubectl_dra.cel.types import (
     optional_of,
     parameter_names,
 )
-from kubectl_dra.cel.values import Uint
+from kubectl_dra.cel.values import SENSITIVE_OVERLOADS, Uint
 
 if TYPE_CHECKING:
     from kubectl_dra.cel.environment import Environment
@@ -43,6 +43,11 @@ class Checked(Struct, eq=False):
     node_types: Mapping[int, CelType]
     overloads: Mapping[int, tuple[Overload, ...]]
     issues: tuple[Issue, ...]
+
+    @property
+    def shares_quantities(self) -> bool:
+        """Whether the result can depend on Kubernetes changing quantities in place."""
+        return any(row.id in SENSITIVE_OVERLOADS for overloads in self.overloads.values() for row in overloads)
 
 
 def check(expression: ast.Expression, environment: Environment) -> Checked:

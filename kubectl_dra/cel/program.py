@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -28,7 +29,6 @@ from kubectl_dra.cel.protobuf import refusal
 from kubectl_dra.cel.types import BOOL, CelType
 from kubectl_dra.cel.validate import validate
 from kubectl_dra.cel.values import (
-    SENSITIVE_OVERLOADS,
     OptionalValue,
     Value,
     type_name,
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.columns import Column, DeviceTable, KeyAnswer, Part
     from kubectl_dra.cel.environment import Environment
     from kubectl_dra.cel.runtime_cost import TraceEntry
-
-_UNSET: Any = object()
 
 
 def compile_expression(environment: Environment, text: str, *, derived: bool = False) -> Program:
@@ -114,9 +112,6 @@ class Program:
         self._closure: tuple[Closure, int] | None = None
         self._metered: tuple[Closure, int] | None = None
         self._meter: Any = None
-        self._max_cost: int | None = None
-        self._sharing: bool | None = None
-        self._columns: Any = _UNSET
         self._terms: tuple[Program, ...] = ()
 
     def __repr__(self) -> str:
@@ -136,37 +131,24 @@ class Program:
         """The type of a part of the expression, as the checker knows it."""
         return self._checked.node_types[node.id]
 
-    @property
+    @cached_property
     def max_cost(self) -> int:
         """The worst-case cost, which the API server limits to 1,000,000."""
-        if self._max_cost is None:
-            from kubectl_dra.cel.cost import estimate_cost
+        from kubectl_dra.cel.cost import estimate_cost
 
-            checked = self._checked
-            estimate = with_room(lambda: estimate_cost(checked.expression, checked.node_types, checked.overloads))
-            self._max_cost = estimate.max
-        return self._max_cost
+        checked = self._checked
+        return with_room(lambda: estimate_cost(checked.expression, checked.node_types, checked.overloads)).max
 
-    @property
+    @cached_property
     def _shares_quantities(self) -> bool:
-        """Whether the result can depend on Kubernetes changing quantities in place."""
-        if self._sharing is None:
-            self._sharing = any(
-                overload.id in SENSITIVE_OVERLOADS
-                for overloads in self._checked.overloads.values()
-                for overload in overloads
-            )
-        return self._sharing
+        return self._checked.shares_quantities
 
-    @property
+    @cached_property
     def columns(self) -> frozenset[Column] | None:
         """What the expression can read of a device; None if that is known only at run time."""
-        if self._columns is _UNSET:
-            from kubectl_dra.cel.columns import columns_of
+        from kubectl_dra.cel.columns import columns_of
 
-            self._columns = with_room(lambda: columns_of(self.ast.expression))
-        columns: frozenset[Column] | None = self._columns
-        return columns
+        return with_room(lambda: columns_of(self.ast.expression))
 
     # --- evaluation ------------------------------------------------------------------------------
 

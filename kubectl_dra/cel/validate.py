@@ -51,21 +51,13 @@ def _validate_call(node: ast.Call, environment: Environment, issues: list[Issue]
         if node.function == "matches":
             if not isinstance(literal.value, str):
                 return
+            from kubectl_dra.cel.library.regex import compile_pattern
+
             compile_pattern(literal.value)
         else:
             _convert(node.function, environment)(literal.value)
     except EvaluationError as error:
         issues.append(Issue(f"invalid {node.function} argument", literal.position, reason=error.message))
-
-
-def compile_pattern(pattern: str) -> None:
-    """Raise EvaluationError unless the pattern is a valid regular expression."""
-    from kubectl_dra.cel.library import regex
-
-    try:
-        regex.compile_pattern(pattern)
-    except regex.PatternError as error:
-        raise EvaluationError(str(error)) from None
 
 
 def _convert(function: str, environment: Environment) -> Callable[[object], object]:

@@ -168,8 +168,7 @@ def made_by(pod: Pod) -> Owner | None:
     template = stand_in(pod)
     if template is None:
         return owner_of(pod)
-    kind, _, name = template.workload.partition(" ")
-    return Owner(kind, name.rpartition("/")[2])
+    return Owner(template.kind, template.name)
 
 
 def belongs_to(pod: Pod, workload: Owner | None) -> bool:

@@ -33,7 +33,6 @@ from kubectl_dra.cel.functions import dispatcher
 from kubectl_dra.cel.known_sizes import LIST_CREATE_COST, MAP_CREATE_COST, STRUCT_CREATE_COST
 from kubectl_dra.cel.libraries import STRICT_ALTERNATIVES
 from kubectl_dra.cel.values import (
-    SENSITIVE_OVERLOADS,
     OptionalValue,
     SharedQuantity,
     TypeValue,
@@ -81,9 +80,7 @@ class _Compiler:
         self._scopes: list[dict[str, int]] = []
         self._constants: dict[int, Value] = {}
         self.slot_count = 1
-        self._shares_quantities = any(
-            overload.id in SENSITIVE_OVERLOADS for chosen in checked.overloads.values() for overload in chosen
-        )
+        self._shares_quantities = checked.shares_quantities
 
     # --- helpers ---------------------------------------------------------------------------------
 
@@ -287,7 +284,7 @@ class _Compiler:
         return implementation
 
     def _check_pattern(self, pattern: Value, node: ast.Expression) -> None:
-        from kubectl_dra.cel.validate import compile_pattern
+        from kubectl_dra.cel.library.regex import compile_pattern
 
         if pattern.__class__ is not str:
             return

@@ -10,6 +10,7 @@ from kubectl_dra.cel.functions import Function
 from kubectl_dra.cel.known_sizes import UINT64_MAX, Size
 from kubectl_dra.cel.libraries import FORMER
 from kubectl_dra.cel.library import numbers
+from kubectl_dra.cel.library.operators import checked_timestamp
 from kubectl_dra.cel.library.support import declared, member, not_supported, overload, scanning
 from kubectl_dra.cel.types import (
     BOOL,
@@ -29,8 +30,6 @@ from kubectl_dra.cel.types import (
 from kubectl_dra.cel.values import INT_MAX, Duration, Timestamp, TypeValue, Uint, Value, is_list, type_name
 
 _SECOND = 10**9
-_FIRST_SECOND = -62135596800
-_LAST_SECOND = 253402300799
 
 
 def _identity(value: Value) -> Value:
@@ -63,13 +62,11 @@ def _converted(to: Callable[[Any], Value], fits: Callable[[Any], bool]) -> Calla
 
 
 def _checked_timestamp(value: Timestamp) -> Timestamp:
-    if not _FIRST_SECOND <= value.nanoseconds // _SECOND <= _LAST_SECOND:
-        raise EvaluationError("timestamp overflow")
-    return value
+    return checked_timestamp(*value)
 
 
 def _int_to_timestamp(seconds: int) -> Timestamp:
-    return _checked_timestamp(Timestamp(seconds * _SECOND))
+    return checked_timestamp(seconds * _SECOND)
 
 
 def _int_to_duration(value: int) -> Duration:

@@ -69,7 +69,8 @@ def _checked_uint(value: int) -> Uint:
     return Uint(value)
 
 
-def _checked_timestamp(nanoseconds: int, offset: int) -> Timestamp:
+def checked_timestamp(nanoseconds: int, offset: int = 0) -> Timestamp:
+    """A timestamp of the years from 1 to 9999. Raises EvaluationError for others."""
     if not _FIRST_SECOND <= nanoseconds // _SECOND <= _LAST_SECOND:
         raise EvaluationError("timestamp overflow")
     return Timestamp(nanoseconds, offset)
@@ -97,9 +98,9 @@ def add(left: Value, right: Value) -> Value:
         if kind is Duration:
             return Duration(_checked_int(left.nanoseconds + right.nanoseconds))
     elif kind is Timestamp and other is Duration:
-        return _checked_timestamp(left.nanoseconds + right.nanoseconds, left.offset)
+        return checked_timestamp(left.nanoseconds + right.nanoseconds, left.offset)
     elif kind is Duration and other is Timestamp:
-        return _checked_timestamp(left.nanoseconds + right.nanoseconds, right.offset)
+        return checked_timestamp(left.nanoseconds + right.nanoseconds, right.offset)
     if is_list(left):
         if is_list(right):
             if len(left) + len(right) > _LONGEST_LIST:
@@ -124,7 +125,7 @@ def subtract(left: Value, right: Value) -> Value:
         if kind is Timestamp:
             return _difference(left.nanoseconds, right.nanoseconds)
     elif kind is Timestamp and other is Duration:
-        return _checked_timestamp(left.nanoseconds + _checked_int(-right.nanoseconds), left.offset)
+        return checked_timestamp(left.nanoseconds + _checked_int(-right.nanoseconds), left.offset)
     raise _refusal("_-_", left, _SUBTRACTED)
 
 
