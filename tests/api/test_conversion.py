@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.api.codec import canonical_time, mismatch
 from kubectl_dra.api.conversion import ConversionError, from_v1, reshaped, to_v1
 from tests.conformance.conversions import differences, disagreements, lines, run
 
@@ -213,3 +214,38 @@ def test_a_policy_without_default_is_printed_with_null() -> None:
     printed = {"m": {"value": "1", "requestPolicy": {"default": None}}}
     assert to_v1(raw)["spec"]["devices"][0]["capacity"] == printed
     assert from_v1(raw, "v1beta1")["spec"]["devices"][0]["basic"]["capacity"] == printed
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw", "text"),
+    [
+        ("Pod", {"spec": {"containers": [{"resources": {"limits": {"cpu": "x"}}}]}}, "limits.cpu must be"),
+        ("Pod", {"spec": {"resourceClaims": {}}}, "spec.resourceClaims must be a list, not an object"),
+        ("Node", {"metadata": {"name": 5}}, "metadata.name must be a string, not the number 5"),
+        ("Node", {"metadata": []}, "metadata must be an object, not a list"),
+        ("Node", {"spec": {"unschedulable": 1}}, "must be true or false, not the number 1"),
+        ("DeviceClass", {"spec": {"selectors": [{"cel": {"expression": True}}]}}, "a string, not true"),
+    ],
+)
+def test_mismatch(kind: str, raw: dict[str, Any], text: str) -> None:
+    assert text in str(mismatch(raw, kind))
+
+
+def test_null_is_allowed_everywhere_and_other_things_are_not_looked_at() -> None:
+    raw = {"metadata": None, "spec": {"containers": None, "dnsConfig": "x", "priority": None}, "status": None}
+    assert mismatch(raw, "Pod") is None
+    assert str(mismatch("x", "Pod")).endswith('must be an object, not "x"')
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"),
+        ("2026-01-01T01:30:00+01:30", "2026-01-01T00:00:00Z"),
+        ("2026-01-01T00:00:00.999999Z", "2026-01-01T00:00:00Z"),
+        ("not a time", "not a time"),
+        ("2026-01-01T00:00:00", "2026-01-01T00:00:00"),
+    ],
+)
+def test_canonical_time(text: str, canonical: str) -> None:
+    assert canonical_time(text) == canonical
