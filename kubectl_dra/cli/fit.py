@@ -114,7 +114,7 @@ def _read(flags: FitFlags, connection: ConnectionFlags) -> tuple[list[WorkloadPo
     else:
         cluster.require_namespace(flags.namespace)
         if not flags.snapshots:
-            from kubectl_dra.cluster.stored_workloads import with_stored
+            from kubectl_dra.cluster.pointed_objects import with_stored
 
             server = api_server(connection, flags.namespace)
             cluster = with_stored(cluster, server, [(asked_for(target), namespace)])

@@ -113,7 +113,7 @@ def read_snapshot(
     """
     make = SnapshotBuilder
     if stored:
-        from kubectl_dra.cluster.stored_workloads import StoredBuilder
+        from kubectl_dra.cluster.pointed_objects import StoredBuilder
 
         make = StoredBuilder
     elif workloads:

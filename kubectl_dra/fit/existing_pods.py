@@ -18,8 +18,8 @@ from kubectl_dra.admission.admit import AdmissionObjects
 from kubectl_dra.admission.plugins import NamespaceMissing, namespace_refusal
 from kubectl_dra.api.pods import Owner, Pod, owner_of
 from kubectl_dra.cluster.merge import applied_workload, has_template, same_templates, templates_of
+from kubectl_dra.cluster.pointed_objects import REPLICA_SETS, made_by
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.cluster.stored_workloads import REPLICA_SETS, made_by
 from kubectl_dra.cluster.workload_pods import belongs_to
 from kubectl_dra.drivers.daemons import node_of
 from kubectl_dra.fit.pod_names import Ordinal, identity, ordinals

@@ -218,7 +218,7 @@ def with_what_decides(
     snapshot = with_admission(snapshot, manifest, flags, connection)
     if flags.snapshots or not manifest.workloads:
         return snapshot
-    from kubectl_dra.cluster.stored_workloads import with_stored
+    from kubectl_dra.cluster.pointed_objects import with_stored
     from kubectl_dra.fit.existing_pods import pods_of
     from kubectl_dra.fit.workload import makers_of
 
