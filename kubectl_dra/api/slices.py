@@ -278,10 +278,8 @@ class ResourceSlice(Struct, frozen=True, gc=False):
         return self if rest == self.individual else replace(self, devices=devices, individual=rest)
 
     @classmethod
-    def from_json(
-        cls, raw: JSONObject, devices: tuple[Device, ...] | None = None, individual: PerDeviceTexts | None = None
-    ) -> ResourceSlice:
-        """Read a v1 ResourceSlice (convert older versions first). ``devices`` are its devices, if already read."""
+    def from_json(cls, raw: JSONObject) -> ResourceSlice:
+        """Read a v1 ResourceSlice (convert older versions first)."""
         meta = raw.get("metadata") or EMPTY
         spec = raw.get("spec") or EMPTY
         pool = spec.get("pool") or EMPTY
@@ -299,13 +297,10 @@ class ResourceSlice(Struct, frozen=True, gc=False):
                 CounterSet(counter_set.get("name") or "", _counters(counter_set.get("counters")))
                 for counter_set in spec.get("sharedCounters") or ()
             ),
-            devices=tuple(Device.from_json(driver, device) for device in spec.get("devices") or ())
-            if devices is None
-            else devices,
+            devices=tuple(Device.from_json(driver, device) for device in spec.get("devices") or ()),
             creation_timestamp=meta.get("creationTimestamp") or "",
             resource_version=meta.get("resourceVersion") or "",
             unmodelled=() if spec.keys() <= _SLICE_KEYS else tuple(sorted(spec.keys() - _SLICE_KEYS)),
-            individual=individual,
             skip_node_operations=tuple(spec.get("skipNodeOperations") or ()),
         )
 

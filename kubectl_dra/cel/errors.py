@@ -94,21 +94,13 @@ class EvaluationError(CelError):
 
     fatal = False
 
-    def __init__(
-        self,
-        message: str,
-        offset: int | None = None,
-        *,
-        kind: ErrorKind = ErrorKind.OTHER,
-        name: str = "",
-        reason: str = "",
-    ) -> None:
+    def __init__(self, message: str, *, kind: ErrorKind = ErrorKind.OTHER, name: str = "", reason: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.kind = kind
         self.name = name
         self.reason = reason
-        self.offset = offset
+        self.offset: int | None = None
         self.start: int | None = None
         self.end: int | None = None
 

@@ -167,7 +167,7 @@ class ApiServer:
                 return None
             raise
 
-    def objects(self, kind: str, namespace: str = "", progress: Progress | None = None) -> list[dict[str, Any]]:
+    def objects(self, kind: str, namespace: str = "") -> list[dict[str, Any]]:
         """All objects of a kind as served, of one namespace or (empty) of all; [] if the kind is not served.
 
         Raises:
@@ -177,7 +177,7 @@ class ApiServer:
         path = self.path(kind, namespace)
         if path is None:
             return []
-        return [item for query in queries_of(kind) for item in self.client.list_items(path, query, progress)]
+        return [item for query in queries_of(kind) for item in self.client.list_items(path, query)]
 
     def read_snapshot(
         self,
@@ -360,14 +360,3 @@ def queries_of(kind: str, pod: str = "") -> tuple[Mapping[str, str], ...]:
 
 def _of_reasons(reasons: Iterable[str]) -> tuple[Mapping[str, str], ...]:
     return tuple({"fieldSelector": f"reason={reason}"} for reason in reasons)
-
-
-def read_snapshot(
-    options: ConnectionOptions | None = None,
-    kinds: Iterable[str] = KINDS,
-    *,
-    namespace: str = "",
-    progress: Progress | None = None,
-) -> Snapshot:
-    """Connect and read a Snapshot; see ``ApiServer.read_snapshot``. Raises ClusterError."""
-    return ApiServer(options).read_snapshot(kinds, namespace=namespace, progress=progress)

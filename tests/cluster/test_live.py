@@ -13,7 +13,7 @@ from kubectl_dra.api.releases import Release
 from kubectl_dra.cluster.applied_manifest import with_kinds
 from kubectl_dra.cluster.connection import ConnectionOptions
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
-from kubectl_dra.cluster.live import ApiServer, read_snapshot
+from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, FORBIDDEN, KINDS, NOT_FOUND, NOT_SERVED, UNREADABLE, Gap
 from kubectl_dra.errors import ClusterError
 from tests.gaps import gap_reason
@@ -286,7 +286,7 @@ def test_slow_answer(server: APIServer, tmp_path: Path) -> None:
     options = ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path), request_timeout=0.2)
     began = time.monotonic()
     with pytest.raises(ClusterError, match=r"did not answer within 0.2 s; try again, or give --request-timeout"):
-        read_snapshot(options)
+        ApiServer(options).read_snapshot()
     assert time.monotonic() - began < 10
 
 
@@ -295,7 +295,7 @@ def test_nobody_listens(tmp_path: Path) -> None:
     options = ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path))
     server.close()
     with pytest.raises(ClusterError, match=r"no connection: .*refused; is the cluster up, and the address right\?"):
-        read_snapshot(options)
+        ApiServer(options).read_snapshot()
 
 
 def test_unknown_host(tmp_path: Path) -> None:
@@ -303,14 +303,14 @@ def test_unknown_host(tmp_path: Path) -> None:
     config.write_text(json.dumps(kubeconfig("http://no-such-host.invalid:1", {})))
     options = ConnectionOptions(kubeconfig=str(config))
     with pytest.raises(ClusterError, match=r"no-such-host.invalid:1: no connection: "):
-        read_snapshot(options)
+        ApiServer(options).read_snapshot()
 
 
 def test_no_tls(server: APIServer, tmp_path: Path) -> None:
     secure = server.url.replace("http:", "https:")
     options = ConnectionOptions(kubeconfig=server.kubeconfig(tmp_path), server=secure)
     with pytest.raises(ClusterError, match=r"no TLS connection: .*check the certificate authority"):
-        read_snapshot(options)
+        ApiServer(options).read_snapshot()
     server.asked.clear()
 
 
@@ -320,7 +320,7 @@ def test_certificate_authority_that_is_none(server: APIServer, tmp_path: Path) -
     broken = kubeconfig(server.url.replace("http:", "https:"), {}, **{"certificate-authority-data": data})
     config.write_text(json.dumps(broken))
     with pytest.raises(ClusterError, match="the certificate authority of the kubeconfig's cluster is not a") as caught:
-        read_snapshot(ConnectionOptions(kubeconfig=str(config)))
+        ApiServer(ConnectionOptions(kubeconfig=str(config))).read_snapshot()
     assert "\n" not in str(caught.value)
 
 

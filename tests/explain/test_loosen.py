@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kubectl_dra.allocation.selectors import Selectors
 from kubectl_dra.api.claims import DeviceRequest
@@ -73,7 +74,7 @@ def replaced(index: int, old: str, new: str, spec: DeviceRequest) -> DeviceReque
 
 def published(devices: list[Device]) -> list[PublishedDevice]:
     raw = {"metadata": {"name": "s"}, "spec": {"driver": "d", "nodeName": "n", "pool": {"name": "n"}}}
-    entry = ResourceSlice.from_json(raw, tuple(devices))
+    entry = replace(ResourceSlice.from_json(raw), devices=tuple(devices))
     return [PublishedDevice(device, entry, position) for position, device in enumerate(devices)]
 
 

@@ -45,8 +45,8 @@ class NamedFormat:
         return bool(self.name == other.name)
 
 
-def _too_long(text: str, limit: int, unit: str = "bytes") -> list[str]:
-    return [f"must be no more than {limit} {unit}"] if len(text.encode()) > limit else []
+def _too_long(text: str, limit: int) -> list[str]:
+    return [f"must be no more than {limit} bytes"] if len(text.encode()) > limit else []
 
 
 def _mismatch(what: str, pattern: str, *examples: str) -> str:

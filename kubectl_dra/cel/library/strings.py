@@ -201,14 +201,10 @@ def _quoted(size: Size) -> Size:
     return Size(size.min + 2 & UINT64_MAX, size.max * 2 + 2 & UINT64_MAX)
 
 
-def _scan_second(values: Sequence[Value], result: Value) -> int:
-    return scanned(actual_size(values[1]))
-
-
 def functions() -> list[Function]:
     one, two, three = (STRING,), (STRING, STRING), (STRING, STRING, STRING)
     shorter = reading(sized=True)
-    affix = Cost(AFFIX.estimate, _scan_second)
+    affix = Cost(AFFIX.estimate, lambda values, result: scanned(actual_size(values[1])))
     replacing = Cost(_replace_estimate, reading(_TWICE).actual)
     splitting = Cost(_split_estimate, reading(_TWICE).actual)
     joining = Cost(_join_estimate, lambda values, result: scanned(actual_size(result), _TWICE))
