@@ -85,8 +85,6 @@ def _value_mismatch(value: Any, field: Field, version: str, path: FieldPath) -> 
         kind, wanted = (list, "a list") if field.container == "list" else (dict, "an object")
         if not isinstance(value, kind):
             return Mismatch(path, wanted, _type_name(value))
-    else:
-        return _item_mismatch(value, field, version, path)
     for key, item in items(value, field):
         mismatch = _item_mismatch(item, field, version, (*path, *key))
         if mismatch is not None:

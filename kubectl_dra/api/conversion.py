@@ -6,7 +6,7 @@ v1alpha3 also has plain quantities as capacities. v1alpha1 and v1alpha2 were nev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -59,7 +59,7 @@ def from_v1(raw: Mapping[str, Any], version: str) -> dict[str, Any]:
     out = canonical(raw)
     out["apiVersion"] = f"{GROUP}/{version}"
     if version == "v1beta1":
-        _spec_of(out, _claim_to_v1beta1, _slice_to_v1beta1)
+        _spec_of(out, _request_to_v1beta1, _device_to_v1beta1)
     return out
 
 
@@ -67,7 +67,7 @@ def claim_spec_from_v1(spec: Mapping[str, Any], version: str) -> Mapping[str, An
     """A v1 spec of a claim in the shape of another version, with nothing normalised."""
     if version not in ("v1beta1", "v1alpha3") or not spec.get("devices"):
         return spec
-    out = _claim_to_v1beta1(spec)
+    out = _claim(spec, _request_to_v1beta1)
     for request in out["devices"].get("requests") or ():
         if not request["deviceClassName"]:
             del request["deviceClassName"]
@@ -91,7 +91,7 @@ def reshaped(raw: Mapping[str, Any]) -> dict[str, Any]:
         return out
     if version == "v1alpha3":
         _drop_removed(out)
-    _spec_of(out, _claim_to_v1, _slice_to_v1)
+    _spec_of(out, _request_to_v1, _device_to_v1)
     return out
 
 
@@ -105,25 +105,30 @@ def _version(raw: Mapping[str, Any]) -> str:
     return version
 
 
-def _spec_of(out: dict[str, Any], claim: Any, resource_slice: Any) -> None:
-    """Replace the claim spec or slice spec inside ``out`` by its converted form."""
+_Convert = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+def _spec_of(out: dict[str, Any], request: _Convert, device: _Convert) -> None:
+    """Convert the requests or devices inside ``out``."""
     spec = out.get("spec")
     if not spec:
         return
     if out["kind"] == "ResourceClaim":
-        out["spec"] = claim(spec)
+        out["spec"] = _claim(spec, request)
     elif out["kind"] == "ResourceClaimTemplate" and spec.get("spec"):
-        out["spec"] = {**spec, "spec": claim(spec["spec"])}
+        out["spec"] = {**spec, "spec": _claim(spec["spec"], request)}
     elif out["kind"] == "ResourceSlice":
-        out["spec"] = resource_slice(spec)
+        # Not pointers in the old versions, so empty means not set.
+        out["spec"] = {key: value for key, value in spec.items() if value or key not in ("nodeName", "allNodes")}
+        if spec.get("devices"):
+            out["spec"]["devices"] = [device(published or {}) for published in spec["devices"]]
 
 
-def _claim_to_v1(spec: Mapping[str, Any]) -> dict[str, Any]:
+def _claim(spec: Mapping[str, Any], request: _Convert) -> dict[str, Any]:
     devices = spec.get("devices")
     if not devices or not devices.get("requests"):
         return dict(spec)
-    requests = [_request_to_v1(request or {}) for request in devices["requests"]]
-    return {**spec, "devices": {**devices, "requests": requests}}
+    return {**spec, "devices": {**devices, "requests": [request(asked or {}) for asked in devices["requests"]]}}
 
 
 def _request_to_v1(flat: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,17 +146,6 @@ def _is_set(key: str, value: Any) -> bool:
     return value is not None
 
 
-def _slice_to_v1(spec: Mapping[str, Any]) -> dict[str, Any]:
-    out = dict(spec)
-    # Not pointers in the old versions, so empty means not set.
-    for key in ("nodeName", "allNodes"):
-        if key in out and not out[key]:
-            del out[key]
-    if out.get("devices"):
-        out["devices"] = [_device_to_v1(device or {}) for device in out["devices"]]
-    return out
-
-
 def _device_to_v1(wrapped: Mapping[str, Any]) -> dict[str, Any]:
     # A field that only newer shapes have at this place is unknown to the old version: the server drops it.
     misplaced = fields("BasicDevice", "v1beta1")
@@ -165,30 +159,13 @@ def _device_to_v1(wrapped: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def _claim_to_v1beta1(spec: Mapping[str, Any]) -> dict[str, Any]:
-    devices = spec["devices"]
-    requests = devices.get("requests")
-    if not requests:
-        return dict(spec)
-    return {**spec, "devices": {**devices, "requests": [_request_to_v1beta1(request) for request in requests]}}
-
-
 def _request_to_v1beta1(request: Mapping[str, Any]) -> dict[str, Any]:
     rest = {key: value for key, value in request.items() if key not in ("name", "exactly")}
     return {"name": request["name"], "deviceClassName": "", **(request.get("exactly") or {}), **rest}
 
 
-def _slice_to_v1beta1(spec: Mapping[str, Any]) -> dict[str, Any]:
-    out = dict(spec)
-    for key in ("nodeName", "allNodes"):
-        if key in out and not out[key]:
-            del out[key]
-    if out.get("devices"):
-        out["devices"] = [
-            {"name": device["name"], "basic": {key: device[key] for key in device if key != "name"}}
-            for device in out["devices"]
-        ]
-    return out
+def _device_to_v1beta1(device: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": device["name"], "basic": {key: device[key] for key in device if key != "name"}}
 
 
 def _drop_removed(out: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.semver import Semver
 from kubectl_dra.cel import ast
 from kubectl_dra.cel.columns import DeviceTable, columns_of
+from kubectl_dra.cel.device import split_name
 from kubectl_dra.cel.errors import ErrorKind, EvaluationError
 from kubectl_dra.cel.functions import dispatcher
 from kubectl_dra.cel.library import table
@@ -276,9 +277,7 @@ class _Judge:
         cel = self._celtypes
         domains = self._default_map()
         for name, raw in entries.items():
-            domain, slash, rest = name.partition("/")
-            if not slash:
-                domain, rest = driver, name
+            domain, rest = split_name(name, driver)
             key = cel.StringType(domain)
             if key not in domains:
                 domains[key] = cel.MapType()

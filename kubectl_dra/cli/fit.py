@@ -23,8 +23,7 @@ from kubectl_dra.cli.flags import FitFlags, FitOutput
 from kubectl_dra.cli.kind_words import VOLCANO_JOB, group_of
 from kubectl_dra.cli.live import Progress, api_server
 from kubectl_dra.cli.options import ConnectionFlags
-from kubectl_dra.cluster.applied_manifest import overlay
-from kubectl_dra.cluster.apply import Server
+from kubectl_dra.cluster.apply import Server, overlay
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.kinds import MAKER_PLURALS
 from kubectl_dra.cluster.snapshot import Snapshot, stand_in

@@ -110,7 +110,7 @@ def with_neighbours(
     requested: set[tuple[str | Pointer, bool]] = set()
     # What was read names more: a Workload its queue, that its ClusterQueue; a group held back all groups.
     while wanted := [pointer for pointer in wanted_of(snapshot) if _scope(pointer) not in requested]:
-        from kubectl_dra.cluster.applied_manifest import with_kinds
+        from kubectl_dra.cluster.apply import with_kinds
         from kubectl_dra.cluster.builder import SnapshotBuilder
         from kubectl_dra.cluster.pointed_objects import read_pointed
 

@@ -6,10 +6,10 @@ then all of the object stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, Final, NamedTuple, TypeVar
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from kubectl_dra.api.behaviour import GANG_POLICY_CHANGES
 from kubectl_dra.api.claims import DeviceClass, ResourceClaim, ResourceClaimTemplate, spec_fields
@@ -24,6 +24,7 @@ from kubectl_dra.cluster.duplicates import essence
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.merge import JSON, canonical, last_applied, merged
 from kubectl_dra.cluster.reader import READ
+from kubectl_dra.cluster.snapshot import ABSENT, Key, RefusedChange, Snapshot, WrittenKey, stand_in
 
 _FIXED: Final[Mapping[str, tuple[str, ...]]] = {
     "StorageClass": ("provisioner", "volumeBindingMode"),
@@ -53,11 +54,8 @@ _UNTIL_SET: Final = frozenset(("spec.volumeName", "spec.storageClassName", "spec
 """Fields of them that may be set where there is nothing yet, or that saved snapshots leave out."""
 
 
-class Applied(NamedTuple):
-    """The object afterwards. ``refused`` are the fields that the server refuses to change; with any, all stays."""
-
-    object: Any
-    refused: tuple[str, ...] = ()
+Applied = tuple[Any, tuple[str, ...]]
+"""The object afterwards, and the fields that the server refuses to change; with any, all of it stays."""
 
 
 class Server(NamedTuple):
@@ -78,23 +76,23 @@ def apply(kind: str, live: Any, new: Any, written: JSON, server: Server = SOME_S
         return special(live, new, written, server)
     last = last_applied((live if kind == "Namespace" else live.metadata).annotations)
     if kind == "Namespace":
-        return Applied(_metadata(live, written, last))
+        return _metadata(live, written, last), ()
     before = _body(builtins(live))
     decode = SCHEDULING_KINDS[kind].decode if kind in SCHEDULING_KINDS else READ[kind]
     applied = decode(merged(before, _body(written), _body(last)))
     # Without defaults, which one may write and another leave out.
     after = _body(builtins(applied))
     if refused := tuple(_refused(kind, before, after, server.release)):
-        return Applied(live, refused)
+        return live, refused
     metadata = _metadata(live.metadata, written, last)
     if canonical(after) == canonical(before):
-        return Applied(structs.replace(live, metadata=metadata))
+        return replace(live, metadata=metadata), ()
     if isinstance(applied, ResourceQuota):
         # The quota controller follows within seconds; what is used stays.
-        applied = structs.replace(applied, status=structs.replace(live.status, hard=applied.spec.hard))
-        return Applied(structs.replace(applied, metadata=metadata))
+        applied = replace(applied, status=replace(live.status, hard=applied.spec.hard))
+        return replace(applied, metadata=metadata), ()
     kept = {"status": live.status} if hasattr(live, "status") else {}
-    return Applied(structs.replace(applied, metadata=metadata, **kept))
+    return replace(applied, metadata=metadata, **kept), ()
 
 
 def _body(raw: JSON) -> dict[str, Any]:
@@ -110,7 +108,7 @@ def _metadata(live: ObjectMeta, written: JSON, last: JSON) -> ObjectMeta:
         maps[name] = merged(before.get(name) or {}, new.get(name) or {}, old.get(name) or {}, name)
     if maps["labels"] == live.labels and maps["annotations"] == live.annotations:
         return live
-    return structs.replace(live, **maps)
+    return replace(live, **maps)
 
 
 def _refused(kind: str, before: JSON, after: JSON, release: Release) -> Iterator[str]:
@@ -135,10 +133,10 @@ def _claim(live: ResourceClaim, new: ResourceClaim, written: JSON, server: Serve
     own = _asked(live)
     if own not in (
         _asked(new),
-        _asked(structs.replace(new, **spec_fields(_kept(written, server).get("spec") or EMPTY))),
+        _asked(replace(new, **spec_fields(_kept(written, server).get("spec") or EMPTY))),
     ):
-        return Applied(live, ("spec",))
-    return Applied(_with_metadata(live, written))
+        return live, ("spec",)
+    return _with_metadata(live, written), ()
 
 
 def _asked(claim: ResourceClaim) -> tuple[object, ...]:
@@ -148,7 +146,7 @@ def _asked(claim: ResourceClaim) -> tuple[object, ...]:
         if request is None:
             return None
         admin = request.admin_access or None
-        return structs.replace(request, admin_access=admin, capacity=request.capacity or None)
+        return replace(request, admin_access=admin, capacity=request.capacity or None)
 
     requests = tuple(
         (request.name, plain(request.exactly), tuple(map(plain, request.first_available))) for request in claim.requests
@@ -165,8 +163,8 @@ def _kept(raw: JSON, server: Server) -> JSON:
 def _template(live: ResourceClaimTemplate, new: ResourceClaimTemplate, written: JSON, server: Server) -> Applied:
     dropped = ResourceClaimTemplate.from_json(_kept(written, server))
     if _made(live) not in (_made(new), _made(dropped)):
-        return Applied(live, ("spec",))
-    return Applied(_with_metadata(live, written))
+        return live, ("spec",)
+    return _with_metadata(live, written), ()
 
 
 def _made(template: ResourceClaimTemplate) -> tuple[object, ...]:
@@ -185,14 +183,14 @@ def _class(live: DeviceClass, new: DeviceClass, written: JSON, _: Server) -> App
         )
         if field in now or field in before
     }
-    return Applied(structs.replace(_with_metadata(live, written), **changed))
+    return replace(_with_metadata(live, written), **changed), ()
 
 
 def _rule(live: DeviceTaintRule, new: DeviceTaintRule, written: JSON, _: Server) -> Applied:
     last = last_applied(live.metadata.annotations)
-    before: dict[str, Any] = {
-        "taint": _named(live.taint, key="key", value="value", effect="effect", time_added="timeAdded")
-    }
+    taint = live.taint
+    said = {"key": taint.key, "value": taint.value, "effect": taint.effect, "timeAdded": taint.time_added}
+    before: dict[str, Any] = {"taint": {name: value for name, value in said.items() if value}}
     if live.selector is not None:
         parts = zip(("driver", "pool", "device"), live.selector, strict=True)
         before["deviceSelector"] = {name: part for name, part in parts if part is not None}
@@ -201,14 +199,10 @@ def _rule(live: DeviceTaintRule, new: DeviceTaintRule, written: JSON, _: Server)
     taint = rule.taint
     if taint.effect != live.taint.effect and taint.time_added == live.taint.time_added:
         # The server sets it to the time of the change, which is now.
-        taint = structs.replace(taint, time_added="")
+        taint = replace(taint, time_added="")
     unmodelled = live.unmodelled if rule.selector == live.selector else rule.unmodelled
-    live = structs.replace(live, selector=rule.selector, taint=taint, unmodelled=unmodelled)
-    return Applied(_with_metadata(live, written))
-
-
-def _named(struct: Any, **fields: str) -> dict[str, Any]:
-    return {field: value for name, field in fields.items() if (value := getattr(struct, name))}
+    live = replace(live, selector=rule.selector, taint=taint, unmodelled=unmodelled)
+    return _with_metadata(live, written), ()
 
 
 def _slice(live: ResourceSlice, new: ResourceSlice, _: JSON, __: Server) -> Applied:
@@ -218,30 +212,15 @@ def _slice(live: ResourceSlice, new: ResourceSlice, _: JSON, __: Server) -> Appl
         ("spec.nodeName", live.scope.node_name, new.scope.node_name),
     )
     if refused := tuple(path for path, was, now in pairs if was != now):
-        return Applied(live, refused)
+        return live, refused
     if essence(live) == essence(new):
-        return Applied(live)
-    return Applied(structs.replace(new, creation_timestamp=live.creation_timestamp))
+        return live, ()
+    return replace(new, creation_timestamp=live.creation_timestamp), ()
 
 
 def _with_metadata(live: Any, written: JSON) -> Any:
     metadata = _metadata(live.metadata, written, last_applied(live.metadata.annotations))
-    return live if metadata is live.metadata else structs.replace(live, metadata=metadata)
-
-
-def _pod(live: Any, _: Any, written: JSON, __: Server) -> Applied:
-    pod, refused = applied_pod(live, written)
-    return Applied(live, refused) if refused else Applied(_with_metadata(pod, written))
-
-
-_SPECIAL: Final[Mapping[str, Callable[[Any, Any, JSON, Server], Applied]]] = {
-    "DeviceClass": _class,
-    "DeviceTaintRule": _rule,
-    "Pod": _pod,
-    "ResourceClaim": _claim,
-    "ResourceClaimTemplate": _template,
-    "ResourceSlice": _slice,
-}
+    return live if metadata is live.metadata else replace(live, metadata=metadata)
 
 
 # A pod that exists: the server lets few fields of its spec be changed.
@@ -256,17 +235,16 @@ _NOT_SAVED: Final = frozenset(("priorityClassName", "hostUsers", "runtimeClassNa
 """Fields that ``kubectl dra snapshot`` leaves out: where there is nothing, nothing is known."""
 
 
-def applied_pod(live: Pod, written: JSON) -> tuple[Pod, tuple[str, ...]]:
-    """The pod afterwards, and the fields of its spec that the server refuses to change; with any, the pod stays.
-
-    Its metadata is not looked at.
-    """
+def _pod(live: Pod, _: Pod, written: JSON, __: Server) -> Applied:
     before = builtins(live.spec)
     written_spec = {name: value for name, value in (written.get("spec") or {}).items() if name != "nodeName"}
     after = merged(before, written_spec)
     node = (written.get("spec") or {}).get("nodeName") or live.node_name
     spec = convert(after, PodSpec)
-    refused = [*_refused_of_pod(live, before, builtins(spec)), *(("spec.nodeName",) if node != live.node_name else ())]
+    free = _FREE_OF_POD | _WHILE_GATED if live.spec.scheduling_gates else _FREE_OF_POD
+    refused = [f"spec.{name}" for name in _differing(before, builtins(spec)) if name not in free]
+    if node != live.node_name:
+        refused.append("spec.nodeName")
     if refused:
         return live, tuple(refused)
     changes: dict[str, Any] = {}
@@ -280,12 +258,8 @@ def applied_pod(live: Pod, written: JSON) -> tuple[Pod, tuple[str, ...]]:
     changes["containers"] = _with_images(live.spec.containers, spec.containers)
     changes["init_containers"] = _with_images(live.spec.init_containers, spec.init_containers)
     changes = {name: value for name, value in changes.items() if value != getattr(live.spec, name)}
-    return (structs.replace(live, spec=structs.replace(live.spec, **changes)) if changes else live), ()
-
-
-def _refused_of_pod(live: Pod, before: JSON, after: JSON) -> Iterator[str]:
-    free = _FREE_OF_POD | _WHILE_GATED if live.spec.scheduling_gates else _FREE_OF_POD
-    return (f"spec.{name}" for name in _differing(before, after) if name not in free)
+    pod = replace(live, spec=replace(live.spec, **changes)) if changes else live
+    return _with_metadata(pod, written), ()
 
 
 def are_alike(live: PodSpec, new: PodSpec) -> bool:
@@ -346,4 +320,123 @@ def _empty(value: Any) -> bool:
 
 def _with_images(live: Sequence[Container], written: Sequence[Container]) -> tuple[Any, ...]:
     images = {container.name: container.image for container in written}
-    return tuple(structs.replace(container, image=images.get(container.name) or container.image) for container in live)
+    return tuple(replace(container, image=images.get(container.name) or container.image) for container in live)
+
+
+_SPECIAL: Final[Mapping[str, Callable[[Any, Any, JSON, Server], Applied]]] = {
+    "DeviceClass": _class,
+    "DeviceTaintRule": _rule,
+    "Pod": _pod,
+    "ResourceClaim": _claim,
+    "ResourceClaimTemplate": _template,
+    "ResourceSlice": _slice,
+}
+
+
+# Lays a manifest over a snapshot: the state after applying it.
+
+K = TypeVar("K", str, Key)
+
+
+def overlay(base: Snapshot, manifest: Snapshot, server: Server = SOME_SERVER) -> Snapshot:
+    """The snapshot after the objects of a manifest were applied; see ``apply`` for those that exist already.
+
+    A pod that stands for those of a workload is left out where a pod of that name exists.
+
+    What was not read of the cluster remains a gap: a manifest says nothing of what else there is.
+    """
+    on = _Applying(manifest.written, server, base.created)
+    others = {
+        kind: on.applied(kind, base.others.get(kind, {}), manifest.others.get(kind, {}))
+        for kind in {**base.others, **manifest.others}
+    }
+    pods = {key: pod for key, pod in manifest.pods.items() if key not in base.pods or stand_in(pod) is None}
+    slices, new = ({slice_.name: slice_ for slice_ in snapshot.slices} for snapshot in (base, manifest))
+    return replace(
+        base,
+        slices=tuple(on.applied("ResourceSlice", slices, new).values()),
+        classes=on.applied("DeviceClass", base.classes, manifest.classes),
+        claims=on.applied("ResourceClaim", base.claims, manifest.claims),
+        templates=on.applied("ResourceClaimTemplate", base.templates, manifest.templates),
+        pods=on.applied("Pod", base.pods, pods),
+        nodes=on.applied("Node", base.nodes, manifest.nodes),
+        taint_rules=tuple(
+            on.applied("DeviceTaintRule", _by_key(base.taint_rules), _by_key(manifest.taint_rules)).values()
+        ),
+        quotas=tuple(on.applied("ResourceQuota", _by_key(base.quotas), _by_key(manifest.quotas)).values()),
+        namespaces=on.applied("Namespace", base.namespaces, manifest.namespaces),
+        others=others,
+        notes=(*base.notes, *manifest.notes),
+        sources=(*base.sources, *manifest.sources),
+        individual=base.individual | manifest.individual,
+        written={**base.written, **manifest.written},
+        workloads=(*base.workloads, *manifest.workloads),
+        created=on.created,
+        refused=on.refused(base.refused),
+    )
+
+
+def with_events(base: Snapshot, more: Snapshot) -> Snapshot:
+    """The snapshot with further events, read later."""
+    return replace(base, events=tuple(dict.fromkeys((*base.events, *more.events))))
+
+
+def with_kinds(base: Snapshot, more: Snapshot, kinds: Iterable[str], server: Server = SOME_SERVER) -> Snapshot:
+    """The snapshot with objects of further kinds, read later; ``more`` has gaps for those that could not be read.
+
+    What a manifest brought to the snapshot is applied to them.
+    """
+    on = _Applying(base.written, server, base.created)
+    wanted = frozenset(kinds)
+    read = {kind: more.others.get(kind, {}) for kind in wanted if kind in SCHEDULING_KINDS}
+    return replace(
+        base,
+        others={
+            **base.others,
+            **{kind: on.applied(kind, live, base.others.get(kind, {})) for kind, live in read.items()},
+        },
+        quotas=tuple(on.applied("ResourceQuota", _by_key(more.quotas), _by_key(base.quotas)).values()),
+        gaps=(
+            *(gap for gap in base.gaps if gap.kind not in wanted or gap.reason != ABSENT),
+            *(gap for gap in more.gaps if gap.kind in wanted and gap not in base.gaps),
+        ),
+        created=on.created,
+        refused=on.refused(base.refused),
+    )
+
+
+class _Applying:
+    """Applies the objects of a manifest, and remembers what that creates and what the server refuses.
+
+    ``created`` was created before; what is found in the cluster after all was not.
+    """
+
+    def __init__(
+        self, written: Mapping[WrittenKey, Mapping[str, Any]], server: Server, created: frozenset[WrittenKey]
+    ) -> None:
+        self._written = written
+        self._server = server
+        self.created = created
+        self._refused: dict[WrittenKey, RefusedChange] = {}
+
+    def applied(self, kind: str, live: Mapping[K, Any], new: Mapping[K, Any]) -> dict[K, Any]:
+        """The objects of a kind: those that exist and those that are new, by their keys."""
+        out = {**live, **new}
+        for key in new:
+            namespace, name = key if isinstance(key, tuple) else ("", key)
+            written = self._written.get((kind, namespace, name))
+            there = frozenset({(kind, namespace, name)})
+            self.created = self.created - there if key in live else self.created | there
+            if key in live and written is not None:
+                out[key], fields = apply(kind, live[key], new[key], written, self._server)
+                if fields:
+                    self._refused[kind, namespace, name] = RefusedChange(kind, namespace, name, fields)
+        return out
+
+    def refused(self, before: Iterable[RefusedChange]) -> tuple[RefusedChange, ...]:
+        """All that is refused, each object once."""
+        return tuple({**{refused_change[:3]: refused_change for refused_change in before}, **self._refused}.values())
+
+
+def _by_key(entries: Iterable[Any]) -> dict[Key, Any]:
+    return {(item.metadata.namespace, item.metadata.name): item for item in entries}

@@ -26,7 +26,7 @@ from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.api.schema import Field
 from kubectl_dra.cli.release import assumed
 from kubectl_dra.cluster.anonymize import Anonymizer
-from kubectl_dra.cluster.applied_manifest import overlay
+from kubectl_dra.cluster.apply import overlay
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.duplicates import Place
 from kubectl_dra.cluster.files import read_snapshot

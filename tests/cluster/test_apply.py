@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.api.releases import Release
-from kubectl_dra.cluster.applied_manifest import overlay, with_kinds
-from kubectl_dra.cluster.apply import Server
+from kubectl_dra.cluster.apply import Server, overlay, with_kinds
 from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.merge import LAST_APPLIED, merged
 from kubectl_dra.cluster.snapshot import RefusedChange, Snapshot

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kubectl_dra.api.releases import Release
-from kubectl_dra.cluster.applied_manifest import with_kinds
+from kubectl_dra.cluster.apply import with_kinds
 from kubectl_dra.cluster.connection import ConnectionOptions
 from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.live import ApiServer

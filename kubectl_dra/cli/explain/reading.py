@@ -41,7 +41,7 @@ def applied(cluster: Snapshot, manifest: Snapshot, flags: SchedulingFlags) -> Sn
 
     Raises InputError: there is no such namespace.
     """
-    from kubectl_dra.cluster.applied_manifest import overlay
+    from kubectl_dra.cluster.apply import overlay
     from kubectl_dra.neighbours.operators import with_channel_templates
 
     manifest = with_channel_templates(manifest, cluster)
@@ -160,7 +160,7 @@ def _with_kinds(
     kinds = {space: tuple(kind for _, kind in rows) for space, rows in groupby(sorted({*wanted}), key=itemgetter(0))}
     if not kinds:
         return snapshot
-    from kubectl_dra.cluster.applied_manifest import with_kinds
+    from kubectl_dra.cluster.apply import with_kinds
     from kubectl_dra.cluster.transport import side_by_side
 
     cluster = api_server(connection, flags.namespace)
@@ -192,7 +192,7 @@ def kinds_to_complete(
 
 def with_daemon_sets(snapshot: Snapshot, connection: ConnectionFlags) -> Snapshot:
     """The live cluster with its DaemonSets, and the events about pods that nobody can make: two requests."""
-    from kubectl_dra.cluster.applied_manifest import with_events, with_kinds
+    from kubectl_dra.cluster.apply import with_events, with_kinds
     from kubectl_dra.drivers.daemons import NO_POD_MADE
 
     more = read_kinds(connection, "", ("DaemonSet", "Event"), reasons=(NO_POD_MADE,))

@@ -240,8 +240,7 @@ def schedulers_about_manifests(
 
     from kubectl_dra.cli.explain.reading import completed, with_admission
     from kubectl_dra.cli.live import Progress
-    from kubectl_dra.cluster.applied_manifest import overlay
-    from kubectl_dra.cluster.apply import Server
+    from kubectl_dra.cluster.apply import Server, overlay
 
     manifest, places, left_out = read_written(inputs, _namespace(flags, connection))
     existing = {key: pod for key, pod in manifest.pods.items() if key in cluster.pods}
