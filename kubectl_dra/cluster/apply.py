@@ -25,6 +25,7 @@ from kubectl_dra.cluster.kinds import SCHEDULING_KINDS
 from kubectl_dra.cluster.merge import JSON, canonical, last_applied, merged
 from kubectl_dra.cluster.reader import READ
 from kubectl_dra.cluster.snapshot import ABSENT, Key, RefusedChange, Snapshot, WrittenKey, stand_in
+from kubectl_dra.manifests.changes import value_at
 
 _FIXED: Final[Mapping[str, tuple[str, ...]]] = {
     "StorageClass": ("provisioner", "volumeBindingMode"),
@@ -115,15 +116,9 @@ def _refused(kind: str, before: JSON, after: JSON, release: Release) -> Iterator
     for path in _FIXED.get(kind, ()):
         if path in _FREE and release in _FREE[path]:
             continue
-        was, now = _at(before, path), _at(after, path)
+        was, now = (value_at(raw, tuple(path.split("."))) for raw in (before, after))
         if canonical(was) != canonical(now) and not (path in _UNTIL_SET and not was):
             yield path
-
-
-def _at(raw: Any, path: str) -> Any:
-    for step in path.split("."):
-        raw = raw.get(step) if isinstance(raw, dict) else None
-    return raw
 
 
 # --- kinds of resource.k8s.io ----------------------------------------------------------------------

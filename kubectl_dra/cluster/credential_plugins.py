@@ -18,6 +18,7 @@ from typing import IO, Any, Final, NamedTuple
 from msgspec import to_builtins
 
 from kubectl_dra.cluster.kubeconfig import ClusterEntry, ExecPlugin, UserEntry
+from kubectl_dra.cluster.time_read import parse
 from kubectl_dra.errors import ClusterError
 from kubectl_dra.safe_output import conceal
 
@@ -169,13 +170,8 @@ def _read(output: bytes, command: str, version: str) -> ExecCredential:
 def _moment(text: str, command: str) -> float | None:
     if not text:
         return None
-    from datetime import datetime
-
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
+    moment = parse(text)
+    if moment is None:
         raise _failed(command, "malformed response: its expirationTimestamp is not a time such as 2030-01-02T03:04:05Z")
     return moment.timestamp()
 

@@ -9,12 +9,14 @@ from typing import Any, Final, NamedTuple, TypeVar
 from msgspec import Struct, ValidationError, convert, field
 
 from kubectl_dra.api.conversion import VERSIONS
+from kubectl_dra.api.meta import kind_plural
 from kubectl_dra.api.neighbour_kinds import NEIGHBOUR_KINDS
 from kubectl_dra.api.releases import GROUP, PLURALS
 from kubectl_dra.cluster.client import Answered, Client
 from kubectl_dra.cluster.snapshot import DRA_KINDS, Permission
 from kubectl_dra.cluster.transport import side_by_side
 from kubectl_dra.errors import ClusterError
+from kubectl_dra.manifests.changes import fields_at
 
 T = TypeVar("T")
 
@@ -148,8 +150,6 @@ def _convert(answer: dict[str, Any], kind: type[T]) -> T:
 # What the user may do: reviews, which the server answers and stores nowhere.
 
 _JSON: Final = "application/json"
-_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-_WHO: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 def allowed(client: Client, permissions: Sequence[Permission], namespace: str = "") -> list[bool]:
@@ -170,7 +170,7 @@ def _asked(client: Client, permission: Permission, namespace: str) -> Iterator[b
     for name in names:
         about = {**wanted, **({"name": name} if name else {}), **({"namespace": namespace} if namespace else {})}
         spec = {"resourceAttributes": about}
-        status = _review(client, _REVIEWS, "authorization.k8s.io/v1", "SelfSubjectAccessReview", spec)
+        status = _review(client, "authorization.k8s.io", "SelfSubjectAccessReview", spec)
         if status.get("allowed") is not True:
             yield False
             return
@@ -180,14 +180,13 @@ def _asked(client: Client, permission: Permission, namespace: str) -> Iterator[b
 def user(client: Client) -> str:
     """The user's name as the server knows it; empty where it does not say."""
     try:
-        status = _review(client, _WHO, "authentication.k8s.io/v1", "SelfSubjectReview", {})
+        status = _review(client, "authentication.k8s.io", "SelfSubjectReview", {})
     except Answered:
         return ""
-    info = status.get("userInfo")
-    return str(info.get("username") or "") if isinstance(info, dict) else ""
+    return str(fields_at(status, "userInfo").get("username") or "")
 
 
-def _review(client: Client, path: str, version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
-    body = {"apiVersion": version, "kind": kind, "metadata": {}, "spec": spec}
-    status = client.received(client.send("POST", path, {}, body, _JSON), path).get("status")
-    return status if isinstance(status, dict) else {}
+def _review(client: Client, group: str, kind: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    path = f"/apis/{group}/v1/{kind_plural(kind).lower()}"
+    body = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {}, "spec": spec}
+    return fields_at(client.received(client.send("POST", path, {}, body, _JSON), path), "status")

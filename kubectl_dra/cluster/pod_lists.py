@@ -271,17 +271,22 @@ def _conditions(text: Raw, *, runs: bool) -> tuple[PodCondition, ...]:
 def _telling(text: Raw, requests: _Requests, *, ending: bool) -> tuple[ContainerStatus, ...]:
     """The statuses, unless they say no more than the containers request, and nothing keeps a container."""
     statuses = _statuses.decode(text)
-    for status in statuses:
-        requested, given, allocated = requests.get(status.name, _NONE), status.resources, status.allocated_resources
-        if (
-            status.state.waiting is not None
-            or (status.state.terminated is not None and (ending or status.state.terminated.exit_code))
-            or status.allocated_resources_status
-            or (given is not None and given.requests != requested)
-            or (allocated and allocated != requested)
-        ):
-            return statuses
-    return ()
+    told = any(tells(status, requests.get(status.name, _NONE), ending=ending) for status in statuses)
+    return statuses if told else ()
+
+
+def tells(status: ContainerStatus, requested: Mapping[str, Amount], *, ending: bool) -> bool:
+    """Whether a status says that a container waits or failed (or of a pod that is ``ending``, has ended), that a device
+    has a health, or that the container was given other than it ``requested``.
+    """
+    state, given, allocated = status.state, status.resources, status.allocated_resources
+    return bool(
+        state.waiting is not None
+        or (state.terminated is not None and (ending or state.terminated.exit_code))
+        or status.allocated_resources_status
+        or (given is not None and given.requests != requested)
+        or (allocated and allocated != requested)
+    )
 
 
 def _requests(containers: tuple[Container, ...]) -> _Requests:

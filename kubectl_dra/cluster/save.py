@@ -30,7 +30,7 @@ from kubectl_dra.api.meta import ObjectMeta, builtins, convert
 from kubectl_dra.api.neighbour_kinds import LAYER_ANNOTATIONS, NEIGHBOUR_KINDS, kind_here
 from kubectl_dra.api.nodes import PRESSURES
 from kubectl_dra.api.plugins import DaemonSet, plugin_in
-from kubectl_dra.api.pods import PodSpec
+from kubectl_dra.api.pods import ContainerStatus, PodSpec
 from kubectl_dra.api.releases import UNTOLD
 from kubectl_dra.api.schema import Field, change_items
 from kubectl_dra.api.volumes import PodVolume
@@ -42,6 +42,7 @@ from kubectl_dra.cluster.files import METADATA_KEY, add_files
 from kubectl_dra.cluster.identities import Json
 from kubectl_dra.cluster.kinds import CORE_KINDS, SCHEDULING_KINDS
 from kubectl_dra.cluster.plugin_copies import save_plugin, slim
+from kubectl_dra.cluster.pod_lists import tells
 from kubectl_dra.cluster.reader import Page, item_of, page
 from kubectl_dra.cluster.snapshot import ABSENT, EVERY_KIND, Gap, Snapshot
 from kubectl_dra.errors import InputError
@@ -212,30 +213,22 @@ def _pod_spec(spec: Mapping[str, Any]) -> Json:
 
 
 def _pod_status(pod: Mapping[str, Any]) -> Json:
-    """With the statuses of containers that wait, whose devices have a health, or that were given other than they ask
-    for; of those that failed; and of a pod that is being deleted, of those that have ended.
-    """
+    """With those statuses of containers that tell something."""
     ending = bool((pod.get("metadata") or {}).get("deletionTimestamp"))
     spec, out = pod.get("spec") or {}, _saved(pod.get("status") or {}, "PodStatus")
     for name, containers in (("initContainerStatuses", "initContainers"), ("containerStatuses", "containers")):
         requested = {
-            container.get("name"): (container.get("resources") or {}).get("requests")
+            container.get("name"): (container.get("resources") or {}).get("requests") or {}
             for container in spec.get(containers) or ()
         }
-        kept = [status for status in out.pop(name, None) or () if _tells(status, requested, ending)]
+        kept = [
+            status
+            for status in out.pop(name, None) or ()
+            if tells(convert(status, ContainerStatus), requested.get(status.get("name"), {}), ending=ending)
+        ]
         if kept:
             out[name] = kept
     return out
-
-
-def _tells(status: Mapping[str, Any], requested: Mapping[Any, Any], ending: bool) -> bool:
-    state = status.get("state") or {}
-    ended = state.get("terminated") or {}
-    if state.get("waiting") or status.get("allocatedResourcesStatus") or ended.get("exitCode") or (ending and ended):
-        return True
-    requests = requested.get(status.get("name")) or {}
-    given = (status.get("resources") or {}).get("requests", requests)
-    return bool(given != requests or status.get("allocatedResources", requests) != requests)
 
 
 def write_list(items: Sequence[Json], head: Mapping[str, Any], stream: TextIO, *, yaml: bool = False) -> None:

@@ -13,6 +13,7 @@ from kubectl_dra.cluster.client import EXPIRED, Answered, Client, passes
 from kubectl_dra.cluster.snapshot import Key
 from kubectl_dra.cluster.transport import Stream
 from kubectl_dra.errors import ClusterError
+from kubectl_dra.manifests.changes import fields_at
 
 _SERVER_SECONDS: Final = 240
 """The server ends a watch after this time, and the next one continues from there."""
@@ -105,7 +106,7 @@ class Watch:
             self._version = self._store.read()
         elif fresh:
             head = self._client.get(self._path, {**self._query, "limit": "1"})
-            self._version = str(_dict(head, "metadata").get("resourceVersion") or "")
+            self._version = str(fields_at(head, "metadata").get("resourceVersion") or "")
         query = {
             **self._query,
             "watch": "1",
@@ -129,14 +130,14 @@ class Watch:
 
     def _take(self, event: Mapping[str, Any]) -> None:
         """Raises Answered if the server sends an error in place of a change."""
-        content = _dict(event, "object")
+        content = fields_at(event, "object")
         if event.get("type") == "ERROR":
             # Whatever it is, what came after the last change may not be told any more.
             self._version = ""
             raise Answered(
                 EXPIRED if content.get("code") == EXPIRED else 500, str(content.get("message") or "the watch failed")
             )
-        metadata = _dict(content, "metadata")
+        metadata = fields_at(content, "metadata")
         self._version = str(metadata.get("resourceVersion") or self._version)
         if event.get("type") != "BOOKMARK":
             if self._store is not None:
@@ -146,12 +147,6 @@ class Watch:
     def _tell(self, key: Key | None) -> None:
         if not self._stopped.is_set():
             self._changed(key)
-
-
-def _dict(holder: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A field that is an object; empty if it is missing or of another type."""
-    value = holder.get(name)
-    return value if isinstance(value, dict) else {}
 
 
 def _events(response: Stream) -> Iterator[dict[str, Any]]:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from kubectl_dra.api.meta import EMPTY, convert, title
 from kubectl_dra.api.neighbour_kinds import KUEUE_QUEUE
 from kubectl_dra.api.pods import Owner, Pod, owner_of
+from kubectl_dra.api.schema import path_text
 from kubectl_dra.api.volumes import ClaimTemplate, EphemeralVolumeSource, PodVolume
 from kubectl_dra.cluster.snapshot import Key, Snapshot, StandIn, stand_in
 from kubectl_dra.errors import InputError
@@ -38,7 +39,7 @@ def pods_of(workload: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if len(templates) > 1:
             parts += [str(step).removesuffix("Template").lower() for step in template.path if step not in shared]
         fields = template.content.get("metadata") or EMPTY
-        stands_for = StandIn(title(workload), _written((*template.path, "spec")))
+        stands_for = StandIn(title(workload), path_text((*template.path, "spec")))
         annotations = {**(fields.get("annotations") or {}), **stands_for.annotations}
         if isinstance(queue := (meta.get("labels") or EMPTY).get(KUEUE_QUEUE), str):
             # Its pods are held back for that queue, and have not its label.
@@ -115,10 +116,6 @@ def with_free_names(manifest: Snapshot, cluster: Snapshot) -> Snapshot:
             key = (space, name)
         pods[key] = pod
     return manifest if pods == manifest.pods else replace(manifest, pods=pods, written=written)
-
-
-def _written(path: Sequence[str | int]) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
 def _check(path: str, holder: Any, field: str, below: Sequence[str]) -> None:
