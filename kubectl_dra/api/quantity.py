@@ -120,7 +120,7 @@ class Quantity:
     @staticmethod
     def of(value: int, format: Format = "BinarySI") -> Quantity:
         """The quantity of a whole number, by default printed with binary suffixes (Ki, Mi, ...)."""
-        return Quantity(value, 0, format, wide=not _MIN_INT64 <= value <= _MAX_INT64)
+        return Quantity(value, 0, format)
 
     def compare(self, other: Quantity) -> int:
         """-1, 0 or 1 by value."""
@@ -186,7 +186,7 @@ class Quantity:
         """The difference; its format is the left one's, or the right one's when the left is zero."""
         return self._sum(other, -other.unscaled)
 
-    def mul(self, factor: int) -> Quantity:
+    def __mul__(self, factor: int) -> Quantity:
         """The product with a whole number; the format stays."""
         product = self.unscaled * factor
         if not self.wide:
@@ -226,9 +226,6 @@ class Quantity:
 
     def __sub__(self, other: Quantity | int) -> Quantity:
         return self.sub(other if isinstance(other, Quantity) else Quantity.of(other, "DecimalSI"))
-
-    def __mul__(self, factor: int) -> Quantity:
-        return self.mul(factor)
 
     def __neg__(self) -> Quantity:
         return Quantity(-self.unscaled, self.exponent, self.format, wide=self.wide)

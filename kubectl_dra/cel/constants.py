@@ -15,6 +15,7 @@ from kubectl_dra.api.semver import Semver, SemverError
 from kubectl_dra.cel import ast, types
 from kubectl_dra.cel.checker import Checker
 from kubectl_dra.cel.errors import EvaluationError
+from kubectl_dra.cel.library.support import accepted
 from kubectl_dra.cel.types import DYN, CelType
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def _amounts(text: str) -> tuple[str, ...]:
     else:
         decimal, binary = ("k", "Ki") if letter == "k" else (letter.upper(), f"{letter.upper()}i")
         wanted = [f"{number}{binary}"] if rest in ("i", "ib") else [f"{number}{decimal}", f"{number}{binary}"]
-    return tuple(amount for amount in wanted if _takes(Quantity.parse, amount, QuantityError))
+    return tuple(filter(accepted(Quantity.parse, QuantityError), wanted))
 
 
 def _versions(text: str) -> tuple[str, ...]:
@@ -156,15 +157,7 @@ def _versions(text: str) -> tuple[str, ...]:
         return ()
     major, minor, patch, more = (part or "" for part in match.groups())
     numbers = ".".join(part.lstrip("0") or "0" for part in (major, minor, patch))
-    return (numbers + more,) if _takes(Semver.parse, numbers + more, SemverError) else ()
-
-
-def _takes(parse: Callable[[str], Any], text: str, error: type[Exception]) -> bool:
-    try:
-        parse(text)
-    except error:
-        return False
-    return True
+    return (numbers + more,) if accepted(Semver.parse, SemverError)(numbers + more) else ()
 
 
 _MEANT: Final[Mapping[str, Callable[[str], tuple[str, ...]]]] = {"quantity": _amounts, "semver": _versions}

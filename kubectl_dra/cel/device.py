@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 from kubectl_dra.api.quantity import Quantity, QuantityError
 from kubectl_dra.api.semver import Semver, SemverError
 from kubectl_dra.cel.errors import ErrorKind, EvaluationError
+from kubectl_dra.cel.library.support import accepted
 from kubectl_dra.cel.values import INT_MAX, INT_MIN, DefaultMap, Duration, OptionalValue, Timestamp, Uint, Value
 
 
@@ -150,6 +151,9 @@ def broken_devices(devices: Sequence[DeviceInput], list_attributes: bool) -> dic
     return broken
 
 
+_is_version: Final = accepted(Semver.parse, SemverError)
+
+
 def _doubtful(attributes: Mapping[int, Mapping[str, Any]]) -> set[int]:
     """The keys of attributes that may not convert; only a conversion can tell."""
     versions: dict[str, bool] = {}
@@ -171,14 +175,6 @@ def _doubtful(attributes: Mapping[int, Mapping[str, Any]]) -> set[int]:
         if not plain:
             doubtful.add(key)
     return doubtful
-
-
-def _is_version(text: str) -> bool:
-    try:
-        Semver.parse(text)
-    except SemverError:
-        return False
-    return True
 
 
 def read_column(

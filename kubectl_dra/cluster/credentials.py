@@ -306,11 +306,7 @@ def _identify(context: ssl.SSLContext, user: UserEntry) -> None:
                 # Nobody else can look into the directory.
                 Path(paths[index]).write_bytes(data)
         try:
-            context.load_cert_chain(paths[0], paths[1], password=_no_password)
+            # Without a password OpenSSL would ask on the terminal.
+            context.load_cert_chain(paths[0], paths[1], password=lambda: "")
         except (ssl.SSLError, OSError, ValueError):
             raise ClusterError("the client certificate and key of the kubeconfig's user cannot be used") from None
-
-
-def _no_password() -> str:
-    # Otherwise OpenSSL would ask on the terminal.
-    return ""
