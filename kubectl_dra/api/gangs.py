@@ -11,8 +11,6 @@ from kubectl_dra.api.pods import PodCondition, PodTemplateSpec
 
 
 class VolcanoPodGroupSpec(Wire, frozen=True):
-    """``spec`` of Volcano's PodGroup."""
-
     min_member: int = 0
     min_task_member: Annotated[dict[str, int], "podset"] = {}
     queue: Annotated[str, "queue"] = ""
@@ -73,8 +71,6 @@ class VolcanoTask(Wire, frozen=True):
 
 
 class VolcanoJobSpec(Wire, frozen=True):
-    """``spec`` of a Volcano Job."""
-
     scheduler_name: Annotated[str, "scheduler"] = "volcano"
     queue: Annotated[str, "queue"] = ""
     tasks: tuple[VolcanoTask, ...] = ()
@@ -89,8 +85,6 @@ class VolcanoJobState(Wire, frozen=True):
 
 
 class VolcanoJobStatus(Wire, frozen=True):
-    """``status`` of a Volcano Job."""
-
     state: VolcanoJobState = VolcanoJobState()
 
 
@@ -167,8 +161,6 @@ class KaiSchedulingCondition(Wire, frozen=True):
 
 
 class KaiPodGroupStatus(Wire, frozen=True):
-    """``status`` of KAI's PodGroup."""
-
     scheduling_conditions: tuple[KaiSchedulingCondition, ...] = ()
 
 
@@ -180,8 +172,6 @@ class KaiPodGroup(ApiObject, frozen=True):
 
 
 class KaiQueueSpec(Wire, frozen=True):
-    """``spec`` of KAI's Queue."""
-
     parent_queue: Annotated[str, "queue"] = ""
 
 
@@ -224,8 +214,6 @@ class JobSpec(Wire, frozen=True):
 
 
 class JobStatus(Wire, frozen=True):
-    """``status`` of a Job."""
-
     conditions: tuple[PodCondition, ...] = ()
 
 
@@ -265,8 +253,6 @@ class StartupPolicy(Wire, frozen=True):
 
 
 class JobSetSpec(Wire, frozen=True):
-    """``spec`` of a JobSet."""
-
     suspend: bool = False
     replicated_jobs: tuple[ReplicatedJob, ...] = ()
     startup_policy: StartupPolicy | None = None
@@ -284,8 +270,6 @@ class ReplicatedJobStatus(Wire, frozen=True):
 
 
 class JobSetStatus(Wire, frozen=True):
-    """``status`` of a JobSet."""
-
     conditions: tuple[PodCondition, ...] = ()
     replicated_jobs_status: tuple[ReplicatedJobStatus, ...] = ()
     restarts: int = 0
@@ -315,8 +299,6 @@ class LeaderWorkerSetSpec(Wire, frozen=True):
 
 
 class LeaderWorkerSetStatus(Wire, frozen=True):
-    """``status`` of a LeaderWorkerSet."""
-
     conditions: tuple[PodCondition, ...] = ()
     ready_replicas: int = 0
     replicas: int = 0

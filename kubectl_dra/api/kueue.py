@@ -65,8 +65,6 @@ class KueueRequest(Wire, frozen=True):
 
 
 class KueueWorkloadStatus(Wire, frozen=True):
-    """``status`` of a Workload."""
-
     conditions: tuple[PodCondition, ...] = ()
     admission: KueueAdmission | None = None
     requeue_state: KueueRequeueState | None = None
@@ -174,15 +172,11 @@ class Cohort(ApiObject, frozen=True):
 
 
 class LocalQueueSpec(Wire, frozen=True):
-    """``spec`` of a LocalQueue."""
-
     cluster_queue: Annotated[str, "clusterqueue"] = ""
     stop_policy: Annotated[str, "keep"] = ""
 
 
 class LocalQueueStatus(Wire, frozen=True):
-    """``status`` of a LocalQueue."""
-
     conditions: tuple[PodCondition, ...] = ()
     pending_workloads: int = 0
 

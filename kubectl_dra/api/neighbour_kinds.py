@@ -17,8 +17,6 @@ from kubectl_dra.api.pods import PodCondition
 
 
 class ConditionedStatus(Wire, frozen=True):
-    """``status`` of an object of which only the conditions are read."""
-
     conditions: tuple[PodCondition, ...] = ()
 
 

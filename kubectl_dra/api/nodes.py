@@ -94,8 +94,6 @@ class ContainerImage(Wire, frozen=True):
 
 
 class NodeSpec(Wire, frozen=True):
-    """``spec`` of a node."""
-
     unschedulable: bool = False
     taints: tuple[NodeTaint, ...] = ()
 
@@ -137,12 +135,10 @@ class Node(ApiObject, frozen=True):
 
     @property
     def name(self) -> str:
-        """``metadata.name``."""
         return self.metadata.name
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """``metadata.labels``."""
         return self.metadata.labels
 
     @property
@@ -157,7 +153,6 @@ class Node(ApiObject, frozen=True):
 
     @property
     def taints(self) -> tuple[NodeTaint, ...]:
-        """``spec.taints``."""
         return self.spec.taints
 
     @property

@@ -213,8 +213,6 @@ class DaemonTemplate(Wire, frozen=True):
 
 
 class DaemonSetSpec(Wire, frozen=True):
-    """``spec`` of a DaemonSet."""
-
     template: DaemonTemplate = DaemonTemplate()
     update_strategy: UpdateStrategy = UpdateStrategy()
 

@@ -345,12 +345,10 @@ class Pod(ApiObject, frozen=True):
 
     @property
     def phase(self) -> str:
-        """``status.phase``."""
         return self.status.phase
 
     @property
     def conditions(self) -> tuple[PodCondition, ...]:
-        """``status.conditions``."""
         return self.status.conditions
 
     @property

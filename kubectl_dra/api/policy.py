@@ -48,8 +48,6 @@ class PodDisruptionBudgetSpec(Wire, frozen=True):
 
 
 class PodDisruptionBudgetStatus(Wire, frozen=True):
-    """``status`` of a PodDisruptionBudget."""
-
     disruptions_allowed: int = 0
     disrupted_pods: Annotated[dict[str, Annotated[str, "time"]], "pod"] = {}
 
@@ -80,16 +78,12 @@ class ScopeRequirement(Wire, frozen=True):
 
 
 class ResourceQuotaSpec(Wire, frozen=True):
-    """``spec`` of a ResourceQuota."""
-
     hard: Annotated[dict[str, Amount], "resource"] = {}
     scopes: Annotated[tuple[str, ...], "keep"] = ()
     scope_selector: ScopeSelector | None = None
 
 
 class ResourceQuotaStatus(Wire, frozen=True):
-    """``status`` of a ResourceQuota."""
-
     hard: Annotated[dict[str, Amount], "resource"] = {}
     used: Annotated[dict[str, Amount], "resource"] = {}
 
@@ -123,8 +117,6 @@ class LimitRangeItem(Wire, frozen=True):
 
 
 class LimitRangeSpec(Wire, frozen=True):
-    """``spec`` of a LimitRange."""
-
     limits: tuple[LimitRangeItem, ...] = ()
 
 
@@ -176,8 +168,6 @@ class GroupConstraints(Wire, frozen=True):
 
 
 class PodGroupSpec(Wire, frozen=True):
-    """``spec`` of a PodGroup."""
-
     scheduling_policy: GroupPolicy = GroupPolicy()
     scheduling_constraints: GroupConstraints | None = None
     priority_class_name: Annotated[str, "priorityclass"] = ""
@@ -187,8 +177,6 @@ class PodGroupSpec(Wire, frozen=True):
 
 
 class PodGroupStatus(Wire, frozen=True):
-    """``status`` of a PodGroup."""
-
     resource_claim_statuses: tuple[ClaimStatus, ...] = ()
 
 
@@ -207,8 +195,6 @@ class WorkloadPodGroup(Wire, frozen=True):
 
 
 class WorkloadSpec(Wire, frozen=True):
-    """``spec`` of a Workload."""
-
     pod_groups: tuple[WorkloadPodGroup, ...] = field(default=())
 
 

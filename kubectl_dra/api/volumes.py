@@ -46,8 +46,6 @@ class PersistentVolumeClaimSpec(Wire, frozen=True):
 
 
 class PersistentVolumeClaimStatus(Wire, frozen=True):
-    """``status`` of a PersistentVolumeClaim."""
-
     phase: Annotated[str, "keep"] = ""
     capacity: Annotated[dict[str, Amount], "resource"] = {}
 
@@ -124,8 +122,6 @@ class VolumeNodeAffinity(Wire, frozen=True):
 
 
 class PersistentVolumeSpec(Wire, frozen=True):
-    """``spec`` of a PersistentVolume."""
-
     capacity: Annotated[dict[str, Amount], "resource"] = {}
     access_modes: Annotated[tuple[str, ...], "keep"] = ()
     claim_ref: ObjectReference | None = None
@@ -142,8 +138,6 @@ class PersistentVolumeSpec(Wire, frozen=True):
 
 
 class PersistentVolumeStatus(Wire, frozen=True):
-    """``status`` of a PersistentVolume."""
-
     phase: Annotated[str, "keep"] = ""
 
 
@@ -176,8 +170,6 @@ class StorageClass(ApiObject, frozen=True):
 
 
 class CSIDriverSpec(Wire, frozen=True):
-    """``spec`` of a CSIDriver."""
-
     storage_capacity: bool = False
     attach_required: bool = True
     prevent_pod_scheduling_if_missing: bool = False
@@ -205,8 +197,6 @@ class CSINodeDriver(Wire, frozen=True):
 
 
 class CSINodeSpec(Wire, frozen=True):
-    """``spec`` of a CSINode."""
-
     drivers: tuple[CSINodeDriver, ...] = ()
 
 
@@ -233,8 +223,6 @@ class VolumeAttachmentSource(Wire, frozen=True):
 
 
 class VolumeAttachmentSpec(Wire, frozen=True):
-    """``spec`` of a VolumeAttachment."""
-
     attacher: Annotated[str, "csidriver"] = ""
     node_name: Annotated[str, "node"] = ""
     source: VolumeAttachmentSource = VolumeAttachmentSource()
