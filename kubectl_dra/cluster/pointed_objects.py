@@ -116,17 +116,19 @@ REPLICA_SETS: Final = {
 class StoredBuilder(SnapshotBuilder):
     """A builder of a cluster that also keeps what makes pods, as it is stored."""
 
-    _stored: dict[StoredKey, Mapping[str, Any]]
+    def __init__(self, namespace: str = "default", **settings: Any) -> None:
+        super().__init__(namespace, **settings)
+        self._stored: dict[StoredKey, Mapping[str, Any]] = {}
 
     def add(self, raw: dict[str, Any], place: Place) -> None:
         """Keep it if it has pod templates, beside what is kept anyway."""
         super().add(raw, place)
         if key_of(raw) in TEMPLATES and any(pod_templates(raw)):
-            self.__dict__.setdefault("_stored", {})[_key(raw, self._namespace)] = raw
+            self._stored[_key(raw, self._namespace)] = raw
 
     def build(self, *, complete: bool = False) -> Snapshot:
         """The Snapshot with these objects."""
-        return replace(super().build(complete=complete), stored=self.__dict__.get("_stored", {}))
+        return replace(super().build(complete=complete), stored=self._stored)
 
 
 def _key(raw: Mapping[str, Any], namespace: str) -> StoredKey:
