@@ -347,25 +347,19 @@ def test_a_plugin_is_run_again_when_its_token_expires(secure: APIServer, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("server", "message"),
+    ("server", "user", "message"),
     [
-        (5, "Expected `str`, got `int`"),
-        ("ftp://x", "is not a URL"),
-        ("https://", "is not a URL"),
-        ("http://x:port", "not a URL"),
+        (5, {}, "Expected `str`, got `int`"),
+        ("ftp://x", {}, "is not a URL"),
+        ("https://", {}, "is not a URL"),
+        ("http://x:port", {}, "not a URL"),
+        ("https://x", {"exec": "x"}, r"got `str` - at `\$.exec`"),
     ],
 )
-def test_a_server_that_is_no_address(tmp_path: Path, server: Any, message: str) -> None:
+def test_entries_that_are_none(tmp_path: Path, server: Any, user: Any, message: str) -> None:
     config = tmp_path / "config"
-    config.write_text(json.dumps(kubeconfig(server, {})))
+    config.write_text(json.dumps(kubeconfig(server, user)))
     with pytest.raises(ClusterError, match=message):
-        connect(ConnectionOptions(kubeconfig=str(config)))
-
-
-def test_an_exec_that_is_no_object(tmp_path: Path) -> None:
-    config = tmp_path / "config"
-    config.write_text(json.dumps(kubeconfig("https://x", {"exec": "x"})))
-    with pytest.raises(ClusterError, match=r"got `str` - at `\$.exec`"):
         connect(ConnectionOptions(kubeconfig=str(config)))
 
 
