@@ -372,9 +372,9 @@ def _not_begun(analysis: Analysis, pod: Pod, clock: Clock) -> Finding:
     if not pod.status.start_time:
         text = "the kubelet of node {node} has not looked at it since it was placed there at {since}"
         change = "Look at the kubelet of node {node}: it is stopped, or cannot reach the API server."
-        facts = (Evidence(own, "status.startTime", "not set"),)
+        unset = Evidence(own, "status.startTime", "not set")
         look = NextStep(Look.ONE_NODE, pod.node_name)
-        return Finding(NOT_STARTED, say(text, **words), facts, Remedy(say(change, **words)), next=look)
+        return Finding(NOT_STARTED, say(text, **words), (unset,), Remedy(say(change, **words)), next=look)
     text = (
         "on node {node} its devices are not prepared since {since}, and no event says why: the kubelet waits for "
         "driver {drivers:some}, or for a volume"

@@ -15,7 +15,7 @@ from kubectl_dra.cel import CompileError, EvaluationError, Program, ast
 from kubectl_dra.cel.columns import Column, columns_of
 from kubectl_dra.explain.funnel.device_view import PublishedDevice, in_slices
 from kubectl_dra.explain.funnel.shown import Observation
-from kubectl_dra.explain.phrase import Joined, Statement, Words
+from kubectl_dra.explain.phrase import Joined, Statement, Words, say
 
 
 class RefusingTerm(Struct, frozen=True):
@@ -85,51 +85,12 @@ _LOOKUPS = frozenset(("_[_]", "_?._", "_[?_]"))
 _TURNED = {"_<_": "_>_", "_<=_": "_>=_", "_>_": "_<_", "_>=_": "_<=_", "_==_": "_==_", "_!=_": "_!=_"}
 
 
-class TermAsks(Statement, frozen=True):
-    """A condition on one property of a device: its ``name``, and a value."""
+class Is(Statement, frozen=True):
+    """What a device has of a name."""
 
-    name: str
-    value: Words
-
-
-class Is(TermAsks, frozen=True):
     TEXT = "{name} {value}"
-
-
-class IsNot(TermAsks, frozen=True):
-    TEXT = "a {name} other than {value}"
-
-
-class AtLeast(TermAsks, frozen=True):
-    TEXT = "{name} of at least {value}"
-
-
-class MoreThan(TermAsks, frozen=True):
-    TEXT = "{name} above {value}"
-
-
-class AtMost(TermAsks, frozen=True):
-    TEXT = "{name} of at most {value}"
-
-
-class LessThan(TermAsks, frozen=True):
-    TEXT = "{name} below {value}"
-
-
-class StartsWith(TermAsks, frozen=True):
-    TEXT = "a {name} that starts with {value}"
-
-
-class EndsWith(TermAsks, frozen=True):
-    TEXT = "a {name} that ends with {value}"
-
-
-class Contains(TermAsks, frozen=True):
-    TEXT = "a {name} with {value} in it"
-
-
-class Matches(TermAsks, frozen=True):
-    TEXT = "a {name} that matches {value}"
+    name: str
+    value: str
 
 
 class Has(Statement, frozen=True):
@@ -139,16 +100,24 @@ class Has(Statement, frozen=True):
     name: str
 
 
-class Lacks(Statement, frozen=True):
-    """The device must not have it."""
-
-    TEXT = "no attribute {name}"
-    name: str
-
-
-_ORDER = {"_==_": Is, "_!=_": IsNot, "_>=_": AtLeast, "_>_": MoreThan, "_<=_": AtMost, "_<_": LessThan}
-_CALLS = {"startsWith": StartsWith, "endsWith": EndsWith, "contains": Contains, "matches": Matches}
-_GREATER = {"isGreaterThan": MoreThan, "isLessThan": LessThan}
+_OTHER = "a {name} other than {value}"
+_ABOVE, _BELOW = "{name} above {value}", "{name} below {value}"
+_ORDER = {
+    "_==_": None,
+    "_!=_": _OTHER,
+    "_>_": _ABOVE,
+    "_<_": _BELOW,
+    "_>=_": "{name} of at least {value}",
+    "_<=_": "{name} of at most {value}",
+}
+_CALLS = {
+    "isGreaterThan": _ABOVE,
+    "isLessThan": _BELOW,
+    "startsWith": "a {name} that starts with {value}",
+    "endsWith": "a {name} that ends with {value}",
+    "contains": "a {name} with {value} in it",
+    "matches": "a {name} that matches {value}",
+}
 
 
 def plain(program: Program) -> Words | None:
@@ -172,10 +141,9 @@ def _plain(node: ast.Expression) -> Words | None:
         return _among(node)
     if node.function in _ORDER:
         return _compared(node)
-    if node.function in _GREATER and node.target is not None and len(node.arguments) == 1:
-        return _wish(_GREATER[node.function], node.target, _made(node.arguments[0]))
     if node.function in _CALLS and node.target is not None and len(node.arguments) == 1:
-        return _wish(_CALLS[node.function], node.target, _constant(node.arguments[0]))
+        (value,) = node.arguments
+        return _wish(_CALLS[node.function], node.target, _made(value) or _constant(value))
     name = _read(node)
     return Is(name, "true") if name else None
 
@@ -183,10 +151,8 @@ def _plain(node: ast.Expression) -> Words | None:
 def _negated(node: ast.Expression) -> Words | None:
     wish = _plain(node)
     if isinstance(wish, Is):
-        return Is(wish.name, "false") if wish.value == "true" else IsNot(wish.name, wish.value)
-    if isinstance(wish, Has):
-        return Lacks(wish.name)
-    return None
+        return Is(wish.name, "false") if wish.value == "true" else say(_OTHER, name=wish.name, value=wish.value)
+    return say("no attribute {name}", name=wish.name) if isinstance(wish, Has) else None
 
 
 def _among(node: ast.Call) -> Words | None:
@@ -215,9 +181,11 @@ def _compared(node: ast.Call) -> Words | None:
     return _wish(_ORDER[function], left, _made(right) or _constant(right))
 
 
-def _wish(kind: type[TermAsks], read: ast.Expression, value: str) -> Words | None:
+def _wish(text: str | None, read: ast.Expression, value: str) -> Words | None:
     name = _read(read)
-    return kind(name, value) if name and value else None
+    if not name or not value:
+        return None
+    return Is(name, value) if text is None else say(text, name=name, value=value)
 
 
 def _read(node: ast.Expression) -> str:
