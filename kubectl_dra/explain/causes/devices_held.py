@@ -153,7 +153,7 @@ def _by(blocked: Blocked, holders: Sequence[ClaimHolder]) -> tuple[Words, Words]
 def _summary(blocked: Blocked, holders: Sequence[ClaimHolder]) -> Phrase:
     several, one = _by(blocked, holders)
     if blocked.left:
-        position = blocked.funnel.stages.index(blocked.stage)
+        position = blocked.position
         best = max(blocked.nodes, key=lambda name: blocked.funnel.left_on(name, position))
         lost, _, remaining = blocked.funnel.lost_on([best], position)
         claims = {claim.key: claim for item in lost for claim in blocked.analysis.holders.claims(item.id)}
@@ -185,16 +185,13 @@ def _summary(blocked: Blocked, holders: Sequence[ClaimHolder]) -> Phrase:
 
 def _others_are_tainted(blocked: Blocked) -> bool:
     """Whether further devices of these nodes match, and have taints that the request does not tolerate."""
-    before = blocked.funnel.stages[: blocked.funnel.stages.index(blocked.stage)]
-    return any(
-        blocked.funnel.lost_on(blocked.nodes, at)[0] for at, stage in enumerate(before) if stage.name is StageName.TAINT
-    )
+    before = enumerate(blocked.funnel.stages[: blocked.position])
+    return any(blocked.funnel.lost_on(blocked.nodes, at)[0] for at, stage in before if stage.name is StageName.TAINT)
 
 
 def _held_by_stuck(blocked: Blocked, stuck: Stuck) -> Phrase:
     """The holders of what the request needs, on the node where their end is enough."""
-    position = blocked.funnel.stages.index(blocked.stage)
-    lost, _, remaining = blocked.funnel.lost_on([stuck.node], position)
+    lost, _, remaining = blocked.funnel.lost_on([stuck.node], blocked.position)
     claim = stuck.holder.claim
     own = [item for item in lost if claim in blocked.analysis.holders.claims(item.id)]
     whole = blocked.spec.allocation_mode == ALL

@@ -292,21 +292,17 @@ def _lacking(quotas: Sequence[FlavorQuota], queue: ClusterQueue | None) -> Phras
     lacking = short(quotas)
     if not lacking or queue is None:
         return None
-    one = lacking[0]
-    names = {"wanted": str(one.wanted), "resource": one.resource, "queue": queue.metadata.name}
-    flavors = [quota.flavor for quota in lacking if quota.resource == one.resource]
+    first, name = lacking[0], queue.metadata.name
+    flavors = [quota.flavor for quota in lacking if quota.resource == first.resource]
+    text = "flavor {first.flavor} of ClusterQueue {queue} has {first.free} left of {first.nominal}"
     if len(flavors) > 1:
-        text = (
-            "it asks for {wanted} {resource}, and no flavor of ClusterQueue {queue} has that much left ({flavors:all})"
-        )
-        return say(text, **names, flavors=flavors)
-    if one.never:
-        text = "it asks for {wanted} {resource}, and flavor {flavor} of ClusterQueue {queue} has {most} at most"
-        return say(text, **names, flavor=one.flavor, most=str(one.most))
-    text = "it asks for {wanted} {resource}, and flavor {flavor} of ClusterQueue {queue} has {free} left of {nominal}"
-    if queue.cohort:
-        text = "it asks for {wanted} {resource}, and ClusterQueue {queue} with its cohort has {free} of {flavor} left"
-    return say(text, **names, flavor=one.flavor, free=str(one.free), nominal=str(one.nominal))
+        text = "no flavor of ClusterQueue {queue} has that much left ({flavors:all})"
+    elif first.never:
+        text = "flavor {first.flavor} of ClusterQueue {queue} has {first.most} at most"
+    elif queue.cohort:
+        text = "ClusterQueue {queue} with its cohort has {first.free} of {first.flavor} left"
+    wanted = "it asks for {first.wanted} {first.resource}, and "
+    return say(wanted + text, first=first, queue=name, flavors=flavors)
 
 
 def without_workload(sign: Evidence, pod: Pod, snapshot: Snapshot) -> Finding:

@@ -8,7 +8,7 @@ from typing import Final
 from kubectl_dra.api.kueue import ClusterQueue, KueueCheckState, KueueWorkload
 from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.explain.diagnosis import Evidence
-from kubectl_dra.explain.phrase import Joined, Subject, Words, by_name, named, say, subject
+from kubectl_dra.explain.phrase import Joined, Subject, by_name, named, say, subject
 from kubectl_dra.neighbours.kueue import CLUSTER_QUEUE, WORKLOAD
 from kubectl_dra.neighbours.kueue_controller import TakenShape, claim_gate, configuration, controller, settings_of
 from kubectl_dra.neighbours.kueue_quota import COHORT, FlavorQuota, MappedClass, short
@@ -43,21 +43,21 @@ def quotas_of(quotas: Sequence[FlavorQuota], queue: ClusterQueue | None, said: s
     about = Subject("ClusterQueue", queue.metadata.name)
     spoken = [quota for quota in quotas if quota.resource in said.split()]
     for quota in (list(short(quotas)) or spoken or list(quotas))[:MAX_QUOTAS]:
-        field = say("{resource} of flavor {flavor}", resource=quota.resource, flavor=quota.flavor)
-        parts: list[Words] = [say("{held} of {quota} held", held=str(quota.held), quota=str(quota.nominal))]
+        field = say("{quota.resource} of flavor {quota.flavor}", quota=quota)
+        texts = ["{quota.held} of {quota.nominal} held"]
         if quota.lent:
-            parts[0] = say("{held} of {quota} held, {lent} borrowed", **_amounts(quota))
-        if queue.cohort:
-            room = say("what cohort {cohort} has left was not read", cohort=queue.cohort)
-            if quota.free is not None:
-                room = say("{free} left with cohort {cohort}", cohort=queue.cohort, **_amounts(quota))
-            parts.append(room)
+            texts = ["{quota.held} of {quota.nominal} held, {quota.lent} borrowed"]
+        if queue.cohort and quota.free is not None:
+            texts.append("{quota.free} left with cohort {cohort}")
+        elif queue.cohort:
+            texts.append("what cohort {cohort} has left was not read")
         if quota.wanted is not None:
-            parts.append(say("the Workload asks for {wanted}", wanted=str(quota.wanted)))
+            texts.append("the Workload asks for {quota.wanted}")
         if quota.never:
-            parts.append(say("more than the {most} that there can be", most=str(quota.most)))
+            texts.append("more than the {quota.most} that there can be")
         elif quota.missing:
-            parts.append(say("{missing} missing", missing=str(quota.missing)))
+            texts.append("{quota.missing} missing")
+        parts = [say(text, quota=quota, cohort=queue.cohort) for text in texts]
         yield Evidence(about, field, Joined(tuple(parts), ", ") if len(parts) > 1 else parts[0])
     if not queue.spec.resource_groups:
         yield Evidence(about, "spec.resourceGroups", "none")
@@ -89,10 +89,6 @@ def of_kueue(snapshot: Snapshot) -> Iterator[Evidence]:
     if configuration(snapshot) is None and not snapshot.unread(("ConfigMap",)):
         space, name = settings_of(running)
         yield Evidence("Kueue's configuration", "read", say("no (there is no ConfigMap {key})", key=f"{space}/{name}"))
-
-
-def _amounts(quota: FlavorQuota) -> dict[str, str]:
-    return {"held": str(quota.held), "quota": str(quota.nominal), "lent": str(quota.lent), "free": str(quota.free)}
 
 
 def classes_mapped(

@@ -21,7 +21,7 @@ MAX_NAMES = 8
 class Wanted(Struct, frozen=True):
     """Which devices to list: those for which every part that is set holds; names of one part are alternatives.
 
-    A pool is ``NAME`` or ``DRIVER/NAME``; a device is named as ``typed_names`` says. ``selector`` is a compiled CEL
+    A pool is ``NAME`` or ``DRIVER/NAME``; a device is named as ``single_names`` says. ``selector`` is a compiled CEL
     selector. ``namespace`` is one whose claims hold the device.
     """
 

@@ -63,9 +63,14 @@ class Blocked(Struct, frozen=True):
         return self.left + len(self.lost)
 
     @property
+    def position(self) -> int:
+        """The place of the stage in the funnel."""
+        return self.funnel.stages.index(self.stage)
+
+    @property
     def most_on_one_node(self) -> int:
         """The largest number of devices that an eligible node has left after the stage."""
-        position = self.funnel.stages.index(self.stage)
+        position = self.position
         return max((self.funnel.left_on(node.name, position) for node in self.view.nodes), default=0)
 
     @property
