@@ -107,10 +107,8 @@ def _with_broken(analysis: Analysis, findings: Sequence[Finding]) -> list[Findin
         # A driver runs nowhere where its group has no node.
         before = [finding for finding in others if nowhere and finding.kind is NO_SCALE_UP]
         after = [finding for finding in others if finding not in before]
-        driver = _finding(
-            own, None, silent, analysis, missing=any(finding.kind is CLASS_MISSING for finding in findings)
-        )
-        return [*before, driver, *after]
+        missing = any(finding.kind is CLASS_MISSING for finding in findings)
+        return [*before, _finding(own, None, silent, analysis, missing=missing), *after]
     for row in [row for row in rows if row.labelled or row.state in _CERTAIN][:MAX_NODES]:
         proof = _proof(analysis, row)
         if proof is not None:
@@ -179,28 +177,19 @@ def _finding(
     from kubectl_dra.explain.node_driver import odd
 
     first = rows[0]
-    if first.node:
-        where: Words = say("on node {node}", node=ObjectName("Node", first.node))
-    else:
-        where = "runs nowhere"
+    where = say("on node {node}", node=ObjectName("Node", first.node)) if first.node else "runs nowhere"
     more = say(" (and on {count:node} more)", count=len(rows) - 1) if rows[1:] else ""
     text = "driver {driver} {where}: {why}{more}"
-    change: Words = say(
-        "Repair driver {driver} {place}{how}",
-        driver=first.driver,
-        place=where if first.node else "",
-        how=_how(first, analysis, missing=missing),
-    )
+    how, place = _how(first, analysis, missing=missing), where if first.node else ""
+    change = say("Repair driver {driver} {place}{how}", driver=first.driver, place=place, how=how)
     if first.pod is None and first.left_out is not None:
         how = wanted_again(first, first.left_out)
         change = say("Let driver {driver} run {place}: {how}.", driver=first.driver, place=where, how=how)
     if first.state in _COMING:
-        change = say(
-            "Wait: a driver publishes its devices when it has started{since}, and its log says what keeps it.",
-            since=say(" (its pod has been running since {since})", since=first.since)
-            if first.since and first.pod
-            else "",
-        )
+        runs = first.since and first.pod
+        since = say(" (its pod has been running since {since})", since=first.since) if runs else ""
+        wait = "Wait: a driver publishes its devices when it has started{since}, and its log says what keeps it."
+        change = say(wait, since=since)
     if first.state is DriverState.NODE_DOWN:
         change = say("Bring node {node} back; its driver publishes nothing meanwhile.", node=first.node)
     return Finding(
@@ -299,20 +288,18 @@ def _facts(row: NodeDriver) -> Iterator[Evidence]:
         own = Subject("Pod", pod_named(pod))
         reason = pod.waiting[0] or ("ready" if pod.ready else "not ready")
         text = "{reason}, {restarts:restart}" if pod.restarts else "{reason}"
-        yield Evidence(
-            own, say("container {name}", name=pod.container), say(text, reason=reason, restarts=pod.restarts)
-        )
+        value = say(text, reason=reason, restarts=pod.restarts)
+        yield Evidence(own, say("container {name}", name=pod.container), value)
         if pod.last is not None and (words := last_line(pod.last.message)):
             yield Evidence(own, say("last log lines, at {at}", at=pod.last.at), words)
-    yield Evidence(
-        Subject("driver", row.driver), "state", say("{state}, {devices:device}", state=row.state, devices=row.devices)
-    )
+    state = say("{state}, {devices:device}", state=row.state, devices=row.devices)
+    yield Evidence(Subject("driver", row.driver), "state", state)
     if row.usual:
-        yield Evidence(
+        likes, usual = (
             say("nodes {likes:some 2}", likes=nodes_named(row.likes)),
-            "are alike and have",
             say("{usual:device} each", usual=row.usual),
         )
+        yield Evidence(likes, "are alike and have", usual)
     if row.daemon is not None and row.daemon.failure:
         name = ObjectName(row.daemon.kind, row.daemon.name, row.daemon.namespace)
         yield Evidence(Subject(f"Event on {row.daemon.kind}", name), "last failure", row.daemon.failure)
