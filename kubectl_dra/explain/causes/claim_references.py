@@ -317,8 +317,7 @@ WITHOUT_TIME = CauseKind(code="allocation-without-timestamp", family=Family.CLAI
 
 
 def _full(context: QuestionContext) -> Iterator[Finding]:
-    pod = context.question.pod
-    if pod is None or pod.node_name or pod.finished:
+    if (pod := context.question.waiting_pod) is None:
         return
     for claim in context.question.existing_claims:
         count = len(claim.reserved_for)

@@ -32,8 +32,8 @@ STALE_CLAIM = CauseKind(code="extended-resource-claim-stale", family=Family.EXTE
 
 
 def _left_over(analysis: Analysis) -> Iterator[Finding]:
-    pod = analysis.pod
-    if pod is None or pod.node_name or pod.finished or not pod.metadata.uid:
+    pod = analysis.question.waiting_pod
+    if pod is None or not pod.metadata.uid:
         return
     for claim in analysis.snapshot.claims.values():
         owner = claim.metadata.controller()
@@ -106,9 +106,8 @@ NOT_ELIGIBLE = CauseKind(
 
 def _unserved(analysis: Analysis) -> Iterator[Finding]:
     """Extended resources of the pod that no node's device plugin offers and no class serves."""
-    pod = analysis.pod
-    nodes = analysis.snapshot.nodes.values()
-    if pod is None or pod.node_name or pod.finished or not any(node.allocatable for node in nodes):
+    pod, nodes = analysis.question.waiting_pod, analysis.snapshot.nodes.values()
+    if pod is None or not any(node.allocatable for node in nodes):
         return
     if analysis.snapshot.missing("DeviceClass"):
         return
@@ -160,8 +159,7 @@ def _name_meant(resource: str, classes: Iterable[str], offered: Iterable[str]) -
 
 def _not_eligible(analysis: Analysis) -> Iterator[Finding]:
     """Resources that no node offers, and a class only under a name that devices cannot serve."""
-    pod = analysis.pod
-    if pod is None or pod.node_name or pod.finished:
+    if (pod := analysis.question.waiting_pod) is None:
         return
     requested = {name for container in pod.containers for name, value in container.requests.items() if amount_of(value)}
     for device_class in sorted(analysis.view.cycle.classes.values(), key=lambda device_class: device_class.name):

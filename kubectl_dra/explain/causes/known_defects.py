@@ -257,10 +257,10 @@ RULES_UNSEEN = CauseKind(code="taint-rules-crash", family=Family.RELEASE, fixed_
 
 
 def _unseen(analysis: Analysis) -> Iterator[Finding]:
-    scheduler, rules, pod = (analysis.scheduler, analysis.snapshot.taint_rules, analysis.pod)
-    if pod is None or pod.node_name or pod.finished:
+    scheduler, rules = analysis.scheduler, analysis.snapshot.taint_rules
+    if analysis.question.waiting_pod is None or not rules:
         return
-    if not rules or "DRADeviceTaintRules" not in scheduler.gates or not scheduler.has(DEFECT):
+    if "DRADeviceTaintRules" not in scheduler.gates or not scheduler.has(DEFECT):
         return
     names = say("{rules:some}", rules=[named("DeviceTaintRule", rule) for rule in rules])
     release = say("{release}.{patch}", release=scheduler.release, patch=scheduler.patch)

@@ -80,8 +80,8 @@ NOT_QUEUED = CauseKind(code="kueue-not-queued", family=_FAMILY, look=_LOOK, pass
 
 
 def _held_back(context: QuestionContext) -> Iterator[Finding]:
-    pod, snapshot = context.question.pod, context.snapshot
-    if pod is None or pod.node_name or pod.finished:
+    pod, snapshot = context.question.waiting_pod, context.snapshot
+    if pod is None:
         return
     if not context.question.exists and not pod.metadata.uid and is_queued_by_kueue(pod):
         yield from _refused_ahead(pod, snapshot)

@@ -90,8 +90,8 @@ OTHER_SCHEDULER = CauseKind(code="other-scheduler", family=Family.POD, look=Look
 
 def _ignored(analysis: Analysis) -> Iterator[Finding]:
     question, snapshot, settings = analysis.question, analysis.snapshot, analysis.settings
-    pod = question.pod
-    if pod is None or not question.exists or pod.node_name or pod.finished or settings.scheduler.schedules(pod):
+    pod = question.waiting_pod
+    if pod is None or not question.exists or settings.scheduler.schedules(pod):
         return
     name = pod.scheduler_name
     if pod.condition("PodScheduled").type or of_question(question, snapshot):

@@ -53,10 +53,10 @@ REFUSED = CauseKind(code="other-scheduler-refuses", family=Family.POD, look=Look
 
 
 def _waits(analysis: Analysis) -> Iterator[Finding]:
-    pod, snapshot = analysis.pod, analysis.snapshot
+    pod, snapshot = analysis.question.waiting_pod, analysis.snapshot
     job = maker_of(pod, snapshot) if pod is not None else None
     made = analysis.question.exists or isinstance(job, VolcanoJob)
-    if pod is None or pod.node_name or pod.finished or not made:
+    if pod is None or not made:
         return
     layer = SCHEDULERS.get(pod.scheduler_name)
     if layer not in _SPEAKING or analysis.scheduler.schedules(pod):

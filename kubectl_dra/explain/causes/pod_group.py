@@ -49,8 +49,8 @@ GROUP_CLAIM = CauseKind(code="pod-group-claim-unknown", family=Family.POD, look=
 
 def _waiting(analysis: Analysis) -> Iterator[Finding]:
     """The scheduler keeps the pod out of its queue because of its group, or reports an attempt with the group."""
-    pod, outcome = analysis.pod, analysis.pod_outcome
-    if pod is None or pod.node_name or pod.finished or not (pod.pod_group or pod.spec.workload_ref):
+    pod, outcome = analysis.question.waiting_pod, analysis.pod_outcome
+    if pod is None or not (pod.pod_group or pod.spec.workload_ref):
         return
     said = _said(pod, analysis.snapshot)
     quoted = (Evidence("the scheduler", "says", said),) if said else ()

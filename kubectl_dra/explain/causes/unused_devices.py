@@ -23,8 +23,7 @@ NO_SUCH_REQUEST = CauseKind(
 
 
 def _no_such_request(context: QuestionContext) -> Iterator[Finding]:
-    pod = context.question.pod
-    if pod is None or pod.node_name or pod.finished:
+    if (pod := context.question.waiting_pod) is None:
         return
     claims = {entry.entry: entry.claim for entry in context.question.claims if entry.claim is not None}
     for container in (*pod.spec.init_containers, *pod.spec.containers):

@@ -33,8 +33,7 @@ ENDING = CauseKind(code="victims-still-ending", family=Family.POD, look=Look.POD
 
 def _pipelined(analysis: Analysis) -> Iterator[Finding]:
     """KAI has evicted others for the pod, and said nothing newer."""
-    pod = analysis.question.pod
-    if pod is None or pod.node_name or pod.finished:
+    if (pod := analysis.question.waiting_pod) is None:
         return
     said = analysis.snapshot.events_of(pod, _PIPELINED, "FailedScheduling", "Unschedulable", "Scheduled")
     for event in said[-1:]:
@@ -121,8 +120,8 @@ _SAID: Final[tuple[tuple[re.Pattern[str], CauseKind], ...]] = (
 
 def _waiting(analysis: Analysis) -> Iterator[Finding]:
     """At most one cause. With a hypothetical change, causes that resolve themselves do not count."""
-    pod = analysis.pod
-    if pod is None or not analysis.question.exists or pod.node_name or pod.finished:
+    pod = analysis.question.waiting_pod
+    if pod is None or not analysis.question.exists:
         return
     if not analysis.scheduler.schedules(pod):
         return

@@ -63,6 +63,12 @@ class Question(Struct, frozen=True):
         return [claim_entry.claim for claim_entry in self.claims if claim_entry.claim is not None]
 
     @property
+    def waiting_pod(self) -> Pod | None:
+        """The pod that is asked about, while it has no node and has not ended."""
+        pod = self.pod
+        return None if pod is None or pod.node_name or pod.finished else pod
+
+    @property
     def made_by(self) -> str:
         """Kind and name of what is going to make the pod; empty where it is there, or is written by itself."""
         stands_for = stand_in(self.pod) if not self.exists else None
