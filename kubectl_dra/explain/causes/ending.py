@@ -156,13 +156,9 @@ def _end_of_rule(rule: str, snapshot: Snapshot) -> Phrase:
 def _tolerations(claim: ResourceClaim, result: DeviceResult, taint: DeviceTaint) -> tuple[Evidence, Phrase | None]:
     """Which tolerations of the allocation cover the taint, and what to do if they do not protect the pod."""
     covering = [toleration for toleration in result.tolerations if toleration.tolerates(taint)]
-    shown: Words = say(
-        "{tolerations: else none}",
-        tolerations=[
-            say("{key} effect {effect}", key=toleration.key or "*", effect=toleration.effect or "not set")
-            for toleration in covering
-        ],
-    )
+    pairs = ((toleration.key or "*", toleration.effect or "not set") for toleration in covering)
+    listed = [say("{key} effect {effect}", key=key, effect=effect) for key, effect in pairs]
+    shown = say("{tolerations: else none}", tolerations=listed)
     better = None
     if not covering and (late := _tolerated_in_spec(claim, result, taint)):
         shown = say("none, though request {request} tolerates it: the scheduler did not copy that", request=late)
@@ -219,14 +215,10 @@ def _finding(evicted: Mapping[str, Eviction]) -> Finding:
         Evidence(Subject("device", eviction.result.device), "taint", with_owner(eviction.taint))
         for eviction in list(evicted.values())[:MAX_NODES]
     ]
-    return Finding(
-        AT_ONCE,
-        say("device {device} has taint {taint}, and {why}", why=_why(first), **names),
-        (*facts, Evidence(say("request {request}", **names), "tolerations that count there", _counting(first))),
-        Remedy(say("{fix}", fix=AT_ONCE.fix)),
-        request=first.result.request,
-        device=first.result.device,
-    )
+    facts.append(Evidence(say("request {request}", **names), "tolerations that count there", _counting(first)))
+    summary = say("device {device} has taint {taint}, and {why}", why=_why(first), **names)
+    request, device = first.result.request, first.result.device
+    return Finding(AT_ONCE, summary, tuple(facts), Remedy(AT_ONCE.fix), request=request, device=device)
 
 
 def _why(eviction: Eviction) -> Words:

@@ -83,9 +83,8 @@ def _not_bound(pod: Pod, layer: Layer, request: BindRequest) -> Finding:
     text = "{scheduler} has chosen node {node} for it, and cannot bind it there{times}: {reason}"
     status, name = request.status, ObjectName(BIND_REQUEST, request.metadata.name, request.metadata.namespace)
     times = say(" ({count:attempt} failed)", count=status.failed_attempts) if status.failed_attempts else ""
-    summary = say(
-        text, scheduler=layer.value, node=request.spec.selected_node, times=times, reason=status.reason or "no reason"
-    )
+    words = {"node": request.spec.selected_node, "times": times, "reason": status.reason or "no reason"}
+    summary = say(text, scheduler=layer.value, **words)
     facts = (_of(pod), Evidence(Subject("BindRequest", name), "status.phase", status.phase))
     show = as_written("bindrequests.scheduling.run.ai", name.name, name.namespace)
     fix = (
@@ -140,12 +139,10 @@ def _queued(pod: Pod, group: GroupState, layer: Layer) -> Finding:
         text = "queue {queue} of {scheduler} does not admit its PodGroup {group}: {said}"
     summary = say(text, queue=group.queue, scheduler=layer.value, group=group.name, said=said)
     about = Subject("PodGroup", ObjectName(group.kind, group.name, pod.metadata.namespace))
-    facts = [
-        Evidence(
-            Subject("Queue", group.queue), use.resource, say("{used} of {most} used", used=use.used, most=use.most)
-        )
-        for use in group.uses
-    ]
+    facts = []
+    for use in group.uses:
+        used = say("{used} of {most} used", used=use.used, most=use.most)
+        facts.append(Evidence(Subject("Queue", group.queue), use.resource, used))
     if group.let_in and not group.never:
         others = say("{groups:some 3}", groups=list(group.let_in))
         facts.insert(0, Evidence(Subject("Queue", group.queue), "let in, and waiting for nodes", others))
@@ -177,10 +174,8 @@ def _without_pods(job: VolcanoJob, group: GroupState | None, snapshot: Snapshot)
     facts = [Evidence(about, "status.state", say("{phase}{more}", phase=phase, more=more))]
     show = kubectl("describe", kind="jobs.batch.volcano.sh", name=meta.name, namespace=meta.namespace)
     words = {"phase": phase, "more": more}
-    text, fix = (
-        "Volcano has made no PodGroup for the Job, which is {phase}{more}",
-        "See the Job's events, and whether Volcano's controller runs.",
-    )
+    text = "Volcano has made no PodGroup for the Job, which is {phase}{more}"
+    fix = "See the Job's events, and whether Volcano's controller runs."
     if group is not None:
         text = "its PodGroup {group} is {phase}, and Volcano has made no pods of it"
         fix = "Wait a few seconds; if nothing changes, see its events, and whether Volcano's controller runs."
@@ -201,9 +196,8 @@ def _incomplete(analysis: Analysis, pod: Pod, group: GroupState) -> Iterator[Fin
     wanted = Evidence(about, "spec.minMember", group.minimum)
     counts = Counter(part_of(member) for member in members)
     short = next((part for part in group.parts if counts[part.name] < part.minimum), None)
-    seen = Evidence(
-        about, "pods that have not ended", say("{pods:some}", pods=pods_named(member.key for member in members))
-    )
+    names = pods_named(member.key for member in members)
+    seen = Evidence(about, "pods that have not ended", say("{pods:some}", pods=names))
     if short is not None:
         text = "its PodGroup {group} starts only when {part} has {minimum:pod}, and {count:,} {count:exists|exist}"
         summary = say(text, group=group.name, part=short.name, minimum=short.minimum, count=counts[short.name])

@@ -88,16 +88,10 @@ def _not_released(stuck: Finding, pod: Pod, snapshot: Snapshot, claims: Sequence
     """A driver was asked for the devices and has not released them."""
     node, drivers = ObjectName("Node", pod.node_name), drivers_of(claims)
     finding = with_its_pod(stuck, pod, snapshot, devices_of(pod, claims))
-    return Ending(
-        finding,
-        stuck.evidence[-1],
-        say("until driver {drivers:some} on node {node} has released its devices", drivers=drivers, node=node),
-        say(
-            "read the log of driver {drivers:some} on node {node}, which does not release its devices",
-            drivers=drivers,
-            node=node,
-        ),
-    )
+    words = {"drivers": drivers, "node": node}
+    until = say("until driver {drivers:some} on node {node} has released its devices", **words)
+    step = say("read the log of driver {drivers:some} on node {node}, which does not release its devices", **words)
+    return Ending(finding, stuck.evidence[-1], until, step)
 
 
 def _without_driver(finding: Finding, pod: Pod, snapshot: Snapshot, held: Sequence[DeviceID]) -> Ending | None:
@@ -113,14 +107,9 @@ def _without_driver(finding: Finding, pod: Pod, snapshot: Snapshot, held: Sequen
     node = ObjectName("Node", pod.node_name)
     words = {"driver": row.driver, "node": node, "said": said, "devices": held, "count": len(held)}
     ended, ago = containers_ended(pod), Clock(snapshot).ago(pod.metadata.deletion_timestamp)
-    over = (
-        say("its containers ended at {ended}", ended=ended) if ended else say("its grace period ended {ago}", ago=ago)
-    )
-    summary = say(
-        "{over}, it has {devices:some} until driver {driver} has released {count:it|them}, and {said}",
-        over=over,
-        **words,
-    )
+    over = say("its containers ended at {ended}" if ended else "its grace period ended {ago}", ended=ended, ago=ago)
+    text = "{over}, it has {devices:some} until driver {driver} has released {count:it|them}, and {said}"
+    summary = say(text, over=over, **words)
     after = "the kubelet ends the pod only after the driver has released the {count:device|devices}."
     if row.pod is None:
         start = "Start driver {driver} on node {node}: " + after + " If it runs outside of pods, look at its log there."
@@ -129,19 +118,11 @@ def _without_driver(finding: Finding, pod: Pod, snapshot: Snapshot, held: Sequen
         change, look = say("{change} " + after[0].upper() + after[1:], change=repair(row), **words), _shown(row, pod)
     fact = _away(row, said, pod)
     does = "start" if row.pod is None else "repair"
-    told = replace(
-        finding,
-        summary=summary,
-        evidence=(fact, *finding.evidence),
-        remedy=forced(change, pod, look),
-        next=next_look(row),
-    )
-    return Ending(
-        told,
-        fact,
-        say("until driver {driver}, which is away, has released its devices", driver=row.driver),
-        say("{does} driver {driver} on node {node}, which has to release its devices", does=does, **words),
-    )
+    facts, remedy = (fact, *finding.evidence), forced(change, pod, look)
+    told = replace(finding, summary=summary, evidence=facts, remedy=remedy, next=next_look(row))
+    until = say("until driver {driver}, which is away, has released its devices", driver=row.driver)
+    step = say("{does} driver {driver} on node {node}, which has to release its devices", does=does, **words)
+    return Ending(told, fact, until, step)
 
 
 def _overdue(finding: Finding, pod: Pod, snapshot: Snapshot, drivers: Sequence[str]) -> Finding:

@@ -53,15 +53,15 @@ def _competition(analysis: Analysis) -> Iterator[Finding]:
         without = replace(proof, tried=Tried.WITHOUT_REQUEST, request=request.name)
         place: Words = say('request "{name}" of claim {claim}', name=request.name, claim=claim.key)
         if made_by_scheduler(claim):
-            place = next(
-                located.where
-                for located in analysis.funnels
-                if (located.claim, located.names[0]) == (claim, request.name)
-            )
+            place = _located(analysis, claim, request).where
         text = "{place} and the pod's other requests want the same devices: each fits alone, all together on no node"
         facts, remedy = tuple(_usable(analysis)), Remedy(kind.fix, without)
         yield Finding(kind, say(text, place=place), facts, remedy, claim=claim.key, request=request.name)
         return
+
+
+def _located(analysis: Analysis, claim: ResourceClaim, request: Request) -> Located:
+    return next(own for own in analysis.funnels if (own.claim, own.names[0]) == (claim, request.name))
 
 
 _KINDS: Final[Mapping[type[Lack], tuple[CauseKind, str]]] = {
@@ -90,11 +90,7 @@ def _used_up(analysis: Analysis) -> Iterator[Finding]:
             every = spec.allocation_mode == ALL
             if every:
                 kind = ALL_INCOMPLETE
-            place = next(
-                located.place
-                for located in analysis.funnels
-                if (located.claim, located.names[0]) == (claim, request.name)
-            )
+            place = _located(analysis, claim, request).place
             most = _most_on_one_node(analysis, request.name) if every else spec.count
             fewer = range(min(most, MAX_RESULTS) - 1, 0, -1)
             remedy = lower_count(analysis.what_if, place, fewer, every=every)
@@ -118,11 +114,9 @@ def _nothing_known(analysis: Analysis) -> Iterator[Finding]:
 def _usable(analysis: Analysis) -> Iterator[Evidence]:
     text = "devices usable for {where} (needs {needed})"
     for located in analysis.funnels[:MAX_EVIDENCE]:
-        yield Evidence(
-            Subject("claim", named("ResourceClaim", located.claim)),
-            say(text, where=located.where, needed=located.needed),
-            say("{devices:some else none}", devices=[item.id for item in located.funnel.usable]),
-        )
+        devices = say("{devices:some else none}", devices=[item.id for item in located.funnel.usable])
+        about = Subject("claim", named("ResourceClaim", located.claim))
+        yield Evidence(about, say(text, where=located.where, needed=located.needed), devices)
 
 
 def _admin(request: Request) -> bool:
@@ -144,9 +138,8 @@ def _different_nodes(analysis: Analysis) -> Iterator[Finding]:
             if any(located.funnel.shortfall(node.name) is None for located in group)
         ]
         first = group[0]
-        where = say(
-            'claim {claim}, request "{request}"', claim=named("ResourceClaim", first.claim), request=first.names[0]
-        )
+        claim, request = named("ResourceClaim", first.claim), first.names[0]
+        where = say('claim {claim}, request "{request}"', claim=claim, request=request)
         fitting[where] = say("{names:some}", names=nodes_named(names))
         common &= set(names)
     if common or len(fitting) < 2:
