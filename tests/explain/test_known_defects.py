@@ -10,12 +10,12 @@ import pytest
 
 from kubectl_dra.api import behaviour
 from kubectl_dra.api.behaviour import OF_ALLOCATOR, Defect
-from kubectl_dra.cli.main import run
 from kubectl_dra.data.messages import known_messages
 from kubectl_dra.explain.causes.pod_does_not_start import NOT_STARTED
 from kubectl_dra.explain.diagnosis import Finding
 from kubectl_dra.explain.node_driver import with_meaning
 from kubectl_dra.report.phrases import written
+from tests.ran import ran
 
 OF_OTHERS = [known for known in vars(behaviour).values() if isinstance(known, Defect) and known not in OF_ALLOCATOR]
 DEFECTS = {known.number: known for known in OF_OTHERS if known.number}
@@ -32,17 +32,13 @@ DEFECTS = {known.number: known for known in OF_OTHERS if known.number}
         ("v1.34.0", [17], False),
     ],
 )
-def test_half_of_a_claim(
-    version: str, counts: list[int], told: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_half_of_a_claim(version: str, counts: list[int], told: bool, tmp_path: Path) -> None:
     head = {"schemaVersion": "1", "serverVersion": version, "read": ["ResourceSlice", "DeviceClass", "ResourceClaim"]}
-    notes = _notes(counts, {"kubectl-dra": head}, tmp_path, capsys)
+    notes = _notes(counts, {"kubectl-dra": head}, tmp_path)
     assert ("kubernetes/kubernetes#131662, fixed in 1.33.1, 1.34.0" in notes) == told
 
 
-def _notes(
-    counts: list[int], more: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str], *others: dict[str, Any]
-) -> str:
+def _notes(counts: list[int], more: dict[str, Any], folder: Path, *others: dict[str, Any]) -> str:
     """The notes about a claim with requests for these numbers of devices, in a snapshot with ``more`` in its head."""
     requests = [
         {"name": f"r{number}", "exactly": {"deviceClassName": "gpu.example.com", "count": count}}
@@ -52,16 +48,14 @@ def _notes(
     claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
     path = folder / "cluster.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", **more, "items": [claim, *others]}))
-    run(["explain", "resourceclaim/many", "--snapshot", str(path), "-o", "json"])
-    return " ".join(json.loads(capsys.readouterr().out)["notes"])
+    _, out, _ = ran("explain", "resourceclaim/many", "--snapshot", str(path), "-o", "json")
+    return " ".join(json.loads(out)["notes"])
 
 
-def test_a_kubelet_does_not_say_which_patch_release_the_scheduler_has(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_kubelet_does_not_say_which_patch_release_the_scheduler_has(tmp_path: Path) -> None:
     info = {"nodeInfo": {"kubeletVersion": "v1.33.1"}}
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": info}
-    notes = _notes([17], {}, tmp_path, capsys, node)
+    notes = _notes([17], {}, tmp_path, node)
     assert "an early scheduler of 1.33, as this may be, serves none for more than 16" in notes
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kubectl_dra.cli.main import run
+from tests.ran import ran
 
 ROOT = Path(__file__).parent / "cases" / "clusters"
 OF_136 = {"nodeAllocatableResourceMappings": {"cpu": {"allocationMultiplier": "8"}}}
@@ -46,9 +46,7 @@ def test_who_could_get_one(
     flags: list[str],
     said: str,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = ["explain", "pod/train", "--kubernetes-version", release, "--complete", "--snapshot"]
-    code = run([*words, cluster(tmp_path / "cluster.yaml", driver, taken), *flags])
-    out = " ".join(capsys.readouterr().out.split())
-    assert (code, said in out) == (3 if said else 0, True)
+    code, out, _ = ran(*words, cluster(tmp_path / "cluster.yaml", driver, taken), *flags)
+    assert (code, said in " ".join(out.split())) == (3 if said else 0, True)

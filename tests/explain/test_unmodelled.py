@@ -7,24 +7,23 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
-from kubectl_dra.cli.main import run
+from tests.ran import ran
+from tools.examples import EXAMPLES
 
-ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "examples" / "explain" / "amd-partitions-in-use"
+EXAMPLE = EXAMPLES / "amd-partitions-in-use"
 WORDS = ["explain", "pod/llama-train-0", "-n", "ml", "-o", "json", "--snapshot"]
 
 
-def explained(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
-    code = run([*WORDS, str(path)])
-    return code, json.loads(capsys.readouterr().out)
+def explained(path: Path) -> tuple[int, dict[str, Any]]:
+    code, out, _ = ran(*WORDS, str(path))
+    return code, json.loads(out)
 
 
-def test_compatibility_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compatibility_groups(tmp_path: Path) -> None:
     path = Path(shutil.copy(EXAMPLE / "cluster.yaml", tmp_path))
-    assert explained(path, capsys)[0] == 1
+    assert explained(path)[0] == 1
 
     documents = list(yaml.safe_load_all(path.read_text()))
     objects = [item for document in documents for item in document.get("items", [document])]
@@ -35,7 +34,7 @@ def test_compatibility_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     consumer["consumesCounters"][0]["compatibilityGroups"] = ["vfio"]
     path.write_text(yaml.safe_dump_all(documents))
 
-    code, result = explained(path, capsys)
+    code, result = explained(path)
     assert code == 3
     assert result["verdict"] == "undetermined"
     field = "spec.devices[].consumesCounters[].compatibilityGroups"
@@ -46,4 +45,4 @@ def test_compatibility_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     # A field without a value restricts nothing.
     consumer["consumesCounters"][0]["compatibilityGroups"] = []
     path.write_text(yaml.safe_dump_all(documents))
-    assert explained(path, capsys)[0] == 1
+    assert explained(path)[0] == 1
