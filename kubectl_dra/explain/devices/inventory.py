@@ -156,14 +156,8 @@ class _Listing:
         self._cycle = cycle
         self._wanted = wanted
         self._unread = unread_devices(snapshot)
-        self._notes: list[Words] = [
-            *notes,
-            *driver_notes(snapshot),
-            *twice_notes(snapshot),
-            *snapshot.notes,
-            *self._unread,
-        ]
-        self._notes += [NotSeen(gap) for gap in snapshot.unread(("DeviceClass",))]
+        self._notes: list[Words] = [*notes, *driver_notes(snapshot), *twice_notes(snapshot), *snapshot.notes]
+        self._notes += [*self._unread, *map(NotSeen, snapshot.unread(("DeviceClass",)))]
         nodes = Cluster(snapshot).nodes
         check_names(snapshot, [node.name for node in nodes], wanted)
         self._view = DeviceView(cycle, nodes, {})
@@ -292,9 +286,8 @@ class _Listing:
             for id, generation in sorted(old.items())
             if id not in current
         ]
-        for pool, count in sorted(
-            Counter(PoolID(superseded.id.driver, superseded.id.pool) for superseded in self._superseded).items()
-        ):
+        left_out = Counter(PoolID(superseded.id.driver, superseded.id.pool) for superseded in self._superseded)
+        for pool, count in sorted(left_out.items()):
             text = "{count:device} in older slices of pool {pool} {count:is|are} left out: generation {newest} is newer"
             self._notes.append(say(text, count=count, pool=pool, newest=view.newest[pool]))
 
@@ -310,16 +303,9 @@ class _Listing:
             if not ids:
                 for gap in self._snapshot.unread(("ResourceSlice",)):
                     raise UndeterminedError(f"{gap}, so whether there is a device {name} is unknown{gap.help}")
-                old = next(
-                    (
-                        superseded
-                        for superseded in self._superseded
-                        if is_called(superseded.id, superseded.id.pool, name)
-                    ),
-                    None,
-                )
-                if old is not None:
-                    raise InputError(str(old))
+                for old in self._superseded:
+                    if is_called(old.id, old.id.pool, name):
+                        raise InputError(str(old))
                 if (absent := self._unpublished_there(name, items)) is not None:
                     raise absent
                 near = near_names(name, (item.id for item in items))

@@ -160,7 +160,10 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
         for name in sorted(kind.always)
         if (known := driver.attributes.get(name)) is not None and len(known.values) == 1
     }
-    shape = DeviceFacts({name: _value(driver, name, str(value)) for name, value in {**certain, **kind.given}.items()})
+    # What no attribute of the catalogue describes is text.
+    types = {name: known.type for name, known in driver.attributes.items()}
+    given = {**certain, **kind.given}.items()
+    shape = DeviceFacts({name: of_type(name, types.get(name, "string"), str(value)) for name, value in given})
     facts = _of_size(count, driver, facts_of(driver, kind, products, snapshot), snapshot)
     full = said.over(shape).over(facts)
     device = Device(driver.name, kind.name, full.attributes, full.capacity)
@@ -382,7 +385,7 @@ def typed_facts(driver: Driver, typed: Mapping[str, str], described: Described, 
     for name, value in typed.items():
         kind, type_ = there.get(name, ("attribute", "string") if name.startswith(f"{STANDARD}/") else ("", ""))
         if name in driver.attributes:
-            attributes[name] = _value(driver, name, value)
+            attributes[name] = of_type(name, driver.attributes[name].type, value)
         elif name in driver.capacities or kind == "capacity":
             capacity[name] = {"value": amount(name, value)}
         elif kind:
@@ -424,11 +427,6 @@ def amount(name: str, text: str) -> str:
     except QuantityError:
         raise InputError(f'{name} is an amount such as 80Gi, not "{text}"') from None
     return text
-
-
-def _value(driver: Driver, name: str, text: str) -> dict[str, Any]:
-    """A value of an attribute in the shape of the API."""
-    return of_type(name, driver.attributes[name].type if name in driver.attributes else "string", text)
 
 
 def of_type(name: str, type_: str, text: str) -> dict[str, Any]:
