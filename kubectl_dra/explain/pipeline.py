@@ -18,9 +18,9 @@ from kubectl_dra.explain.analysis import Analysis, Outlook, analysis_of
 from kubectl_dra.explain.answer_notes import answer_notes
 from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.cause_kinds import Look, NextStep
-from kubectl_dra.explain.causes.claim_elsewhere import ELSEWHERE_UNUSED
 from kubectl_dra.explain.causes.devices_published import NOT_FOR_NODE
 from kubectl_dra.explain.causes.driver_unhealthy import drivers_first
+from kubectl_dra.explain.causes.node_filters import ELSEWHERE_UNUSED
 from kubectl_dra.explain.causes.on_node import drivers_of
 from kubectl_dra.explain.causes.registry import When, ask, of_question
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, NodeDevices, Remedy, RemedyPlan

@@ -14,9 +14,8 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.pods import Pod, owner_of, replaced_by
 from kubectl_dra.cluster.cluster import NodeCopy
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.explain.causes.claim_elsewhere import ELSEWHERE, SECOND_CLAIM
 from kubectl_dra.explain.causes.devices_published import NOT_FOR_NODE
-from kubectl_dra.explain.causes.node_filters import AFFINITY
+from kubectl_dra.explain.causes.node_filters import AFFINITY, ELSEWHERE, SECOND_CLAIM
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.diagnosis import Diagnosis, Finding, Remedy
 from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, late, scaled_by

@@ -24,7 +24,7 @@ from kubectl_dra.drivers.health import failed_call
 from kubectl_dra.drivers.refused_claims import GateLacking
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.causes.claim_creation import ADMIN_LABEL, allowing_admin
-from kubectl_dra.explain.causes.claim_elsewhere import ELSEWHERE, ELSEWHERE_UNUSED
+from kubectl_dra.explain.causes.node_filters import ELSEWHERE, ELSEWHERE_UNUSED
 from kubectl_dra.explain.diagnosis import Finding
 from kubectl_dra.explain.node_reasons import Untolerated
 from kubectl_dra.explain.phrase import named, say

@@ -21,7 +21,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CommandLine, as_written, deleting, kubectl
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
-from kubectl_dra.explain.causes.claim_elsewhere import reserved_for
+from kubectl_dra.explain.causes.node_filters import reserved_for
 from kubectl_dra.explain.causes.on_node import started
 from kubectl_dra.explain.causes.registry import Finder, QuestionContext, When
 from kubectl_dra.explain.clock import CLAIM_CONTROLLER, Clock, under_way

@@ -11,7 +11,7 @@ from kubectl_dra.cluster.claim_relation import waiting_for
 from kubectl_dra.cluster.workload_pods import belongs_to, made_by
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family
-from kubectl_dra.explain.causes.claim_elsewhere import reserved_for
+from kubectl_dra.explain.causes.node_filters import reserved_for
 from kubectl_dra.explain.causes.registry import Finder, When
 from kubectl_dra.explain.causes.terminating import Ending, ending_of
 from kubectl_dra.explain.diagnosis import Evidence, Finding, Relation, Remedy

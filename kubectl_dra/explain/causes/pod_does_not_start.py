@@ -17,8 +17,8 @@ from kubectl_dra.cluster.snapshot import Event, Snapshot
 from kubectl_dra.drivers.health import DriverState, drivers_meant, failed_call, how_unreached
 from kubectl_dra.explain.analysis import Analysis
 from kubectl_dra.explain.cause_kinds import CauseKind, Family, Look, NextStep
-from kubectl_dra.explain.causes.claim_elsewhere import reserved_for
 from kubectl_dra.explain.causes.known_defects import left_unprepared
+from kubectl_dra.explain.causes.node_filters import reserved_for
 from kubectl_dra.explain.causes.on_node import (
     ANSWER,
     DOES_NOT_START,
