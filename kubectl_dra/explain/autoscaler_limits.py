@@ -150,34 +150,25 @@ def _asks_for_devices(question: Question, snapshot: Snapshot) -> bool:
     return bool(question.claims) or extended
 
 
-def _met(question: Question, added: Sequence[Addition], snapshot: Snapshot) -> Iterator[str]:
+def _met(question: Question, added: Sequence[Addition], snapshot: Snapshot) -> list[str]:
     """What a pod and its claims have that an autoscaler may see otherwise."""
-    yield ALWAYS
-    pod = question.pod
-    specs = [spec for claim in question.existing_claims for spec in claim.alternatives()]
-    if any(spec.admin_access for spec in specs):
-        yield "admin-access"
-    if any(spec.tolerations for spec in specs):
-        yield "taints"
-    constraints = (constraint for claim in question.existing_claims for constraint in claim.constraints)
-    if any(constraint.distinct_attribute for constraint in constraints):
-        yield "distinct"
+    pod, claims = question.pod, list(question.existing_claims)
+    specs = [spec for claim in claims for spec in claim.alternatives()]
     likes = {addition.like for addition in added}
     slices = [slice_ for slice_ in snapshot.slices if slice_.scope.node_name in likes]
     slices += [slice_ for addition in added for copy in addition.nodes for slice_ in copy.slices]
     devices = [device for slice_ in slices for device in slice_.devices]
-    if any(device.consumes_counters for device in devices):
-        yield "partitionable"
-    if any(device.allow_multiple_allocations for device in devices):
-        yield "consumable-capacity"
-    if not all(addition.local for addition in added):
-        yield "not-local"
-    if pod is None:
-        return
-    if not question.claims:
-        yield "extended-resource"
-    owner = pod.metadata.controller()
-    if owner is not None and owner.kind == "DaemonSet":
-        yield "daemon-set"
-    if pod.spec.preemption_policy != "Never":
-        yield "preempts"
+    owner = pod.metadata.controller() if pod is not None else None
+    met = {
+        ALWAYS: True,
+        "admin-access": any(spec.admin_access for spec in specs),
+        "taints": any(spec.tolerations for spec in specs),
+        "distinct": any(constraint.distinct_attribute for claim in claims for constraint in claim.constraints),
+        "partitionable": any(device.consumes_counters for device in devices),
+        "consumable-capacity": any(device.allow_multiple_allocations for device in devices),
+        "not-local": not all(addition.local for addition in added),
+        "extended-resource": pod is not None and not question.claims,
+        "daemon-set": owner is not None and owner.kind == "DaemonSet",
+        "preempts": pod is not None and pod.spec.preemption_policy != "Never",
+    }
+    return [what for what, holds in met.items() if holds]

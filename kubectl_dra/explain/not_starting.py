@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from kubectl_dra.api.meta import FAILED_PREPARE
@@ -36,7 +36,22 @@ class NotStarting(NamedTuple):
 
 def not_starting(snapshot: Snapshot, placed: Iterable[tuple[str, Collection[str]]]) -> tuple[NotStarting, ...]:
     """Of nodes with the drivers whose devices a pod gets there, those on which it does not start."""
-    return tuple(_found(snapshot, placed))
+    known: Mapping[tuple[str, str], NodeDriver] | None = None
+    out: list[NotStarting] = []
+    for name, drivers in placed:
+        node = snapshot.nodes.get(name)
+        if name in snapshot.supposed:
+            continue
+        if drivers and node is not None and node.ready is False:
+            out.append(NotStarting(name, NodeDriver(min(drivers), name, DriverState.NODE_DOWN)))
+            continue
+        known = snapshot.derived(_troubled) if known is None else known
+        row = next((known[driver, name] for driver in sorted(drivers) if (driver, name) in known), None)
+        # Of a node of which no kubelet has reported yet nothing says which pods will run there.
+        unborn = node is not None and node.ready is None
+        if row is not None and not (unborn and row.state is DriverState.NO_POD):
+            out.append(NotStarting(name, row))
+    return tuple(out)
 
 
 def not_prepared(pod: Pod, drivers: Collection[str], snapshot: Snapshot) -> tuple[NotStarting, ...]:
@@ -46,23 +61,6 @@ def not_prepared(pod: Pod, drivers: Collection[str], snapshot: Snapshot) -> tupl
         return ()
     meant = drivers_meant(failed.message, claims_of(pod, snapshot)) or sorted(drivers)
     return (NotStarting(pod.node_name, NodeDriver(meant[0], pod.node_name, DriverState.PREPARE_FAILING)),)
-
-
-def _found(snapshot: Snapshot, placed: Iterable[tuple[str, Collection[str]]]) -> Iterator[NotStarting]:
-    known: Mapping[tuple[str, str], NodeDriver] | None = None
-    for name, drivers in placed:
-        node = snapshot.nodes.get(name)
-        if name in snapshot.supposed:
-            continue
-        if drivers and node is not None and node.ready is False:
-            yield NotStarting(name, NodeDriver(min(drivers), name, DriverState.NODE_DOWN))
-            continue
-        known = snapshot.derived(_troubled) if known is None else known
-        row = next((known[driver, name] for driver in sorted(drivers) if (driver, name) in known), None)
-        # Of a node of which no kubelet has reported yet nothing says which pods will run there.
-        unborn = node is not None and node.ready is None
-        if row is not None and not (unborn and row.state is DriverState.NO_POD):
-            yield NotStarting(name, row)
 
 
 def _troubled(snapshot: Snapshot) -> Mapping[tuple[str, str], NodeDriver]:

@@ -83,11 +83,10 @@ def fit(
             snapshot = complete(factory.question, snapshot, settings)
     state = _state_for(snapshot, plans, settings.scheduler)
     priority = min((pod.priority for pod in _first_pods(plans)), default=0)
-    others_count = options.others_asked or options.others_first or not options.only_counts
     wanted = options.changes or options.others_asked
     waiting = PodsWaiting.beside(every, priority, snapshot, settings) if wanted else None
-    asked = waiting is not None and others_count
-    first = waiting.placed_in(state) if waiting is not None and asked else ((), state)
+    count_others = options.others_asked or options.others_first or not options.only_counts
+    first = waiting.placed_in(state) if waiting is not None and count_others else ((), state)
     if options.others_first:
         state = _state_for(first[1].snapshot, plans, settings.scheduler)
     budget = unlimited(PLACE_STEPS)
@@ -256,8 +255,8 @@ def _result(
     changes = Changes(placement, refused if looked_for else (), wanted, budget, plan.own, cause, waiting, again)
     placed = plan.running + len(placed_pods)
     begin = starting(placed_pods, snapshot, placement.state)
-    certain = stop is not None and not options.most and placement.settled and not unseen
-    certain = certain and stop is not None and never_all(unclear, stop.diagnosis)
+    settled = placement.settled and not (options.most or unseen)
+    certain = settled and stop is not None and never_all(unclear, stop.diagnosis)
     unclear_verdict = Verdict.UNSCHEDULABLE if certain else Verdict.UNDETERMINED
     return WorkloadFit(
         workload,
