@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kubectl_dra.api.claims import devices_of
@@ -29,32 +29,22 @@ class Starting(NamedTuple):
 
 def starting(placed_pods: Sequence[PlacedPod], snapshot: Snapshot, after: ClusterState) -> Starting:
     """Which of the placed pods start, as far as known; ``after`` is the cluster with them, and with new nodes."""
-    nodes = pods_not_starting(placed_pods, snapshot)
+    counts = Counter(placed_pod.node for placed_pod in placed_pods)
+    most_first = sorted(placed_pods, key=lambda placed_pod: -counts[placed_pod.node])
+    nodes = _not_starting(((placed_pod.node, placed_pod) for placed_pod in most_first), snapshot)
+    maybe = _not_starting(((name, placed_pod) for placed_pod in placed_pods for name in placed_pod.instead), snapshot)
     there, refused, lost = {node.node for node in nodes}, list[Refusal](), 0
     for placed_pod in placed_pods:
         slices = after.cycle.index.candidates(placed_pod.node)
         own = list(refusals(placed_pod.claims, placed_pod.node, after.snapshot, slices, placed_pod.new.pod))
         refused += own
         lost += bool(own or (any(devices_of(placed_pod.claims)) and placed_pod.node in there))
-    return Starting(nodes, tuple(refused), lost, _maybe(placed_pods, snapshot))
+    return Starting(nodes, tuple(refused), lost, maybe)
 
 
-def pods_not_starting(placed_pods: Sequence[PlacedPod], snapshot: Snapshot) -> tuple[NotStarting, ...]:
-    """The nodes on which placed pods do not start, those of the most pods first."""
+def _not_starting(places: Iterable[tuple[str, PlacedPod]], snapshot: Snapshot) -> tuple[NotStarting, ...]:
+    """Of nodes that pods get, those on which they do not start."""
     drivers: dict[str, set[str]] = defaultdict(set)
-    counts = Counter(placed_pod.node for placed_pod in placed_pods)
-    for placed_pod in placed_pods:
-        drivers[placed_pod.node] |= _drivers(placed_pod)
-    return not_starting(snapshot, ((node, drivers[node]) for node, _ in counts.most_common()))
-
-
-def _maybe(placed_pods: Sequence[PlacedPod], snapshot: Snapshot) -> tuple[NotStarting, ...]:
-    drivers: dict[str, set[str]] = defaultdict(set)
-    for placed_pod in placed_pods:
-        for name in placed_pod.instead:
-            drivers[name] |= _drivers(placed_pod)
+    for name, placed_pod in places:
+        drivers[name] |= {device.driver for device in devices_of(placed_pod.claims)}
     return not_starting(snapshot, drivers.items())
-
-
-def _drivers(placed_pod: PlacedPod) -> set[str]:
-    return {device.driver for device in devices_of(placed_pod.claims)}
