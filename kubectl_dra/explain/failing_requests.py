@@ -57,7 +57,8 @@ def causes(analysis: Analysis) -> list[Finding]:
     first, *others = sorted(findings, key=order)
     if not several and any(finding.kind.code == "no-devices-on-eligible-nodes" for finding in others):
         # The devices of the other nodes match as well.
-        first = _where_it_may_run(first)
+        summary = say("on nodes where the pod may run, {summary}", summary=first.summary)
+        first = replace(first, summary=summary)
     return [first, *others]
 
 
@@ -172,10 +173,6 @@ def _of_alternative(analysis: Analysis, what_if: WhatIf, furthest: Located, grou
         first = say("none of the {count} alternatives fits; closest: {why}", count=len(group), why=findings[0].summary)
         findings[0] = replace(findings[0], summary=first)
     return findings
-
-
-def _where_it_may_run(finding: Finding) -> Finding:
-    return replace(finding, summary=say("on nodes where the pod may run, {summary}", summary=finding.summary))
 
 
 def _finding(blocked: Blocked) -> Finding:

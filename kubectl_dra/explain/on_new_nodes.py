@@ -190,7 +190,7 @@ def _refusal(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, setti
         return replace(diagnosis, on_new_nodes=on_new, on_old_nodes=first.summary)
     if _same(there.summary, first.summary):
         return diagnosis
-    if there.kind.family not in _OF_A_NODE or not _of_nodes(first.kind):
+    if there.kind.family not in _OF_A_NODE or not (first.kind.family in _OF_A_NODE or first.kind is NO_SCALE_UP):
         return diagnosis
     why_not = next((note.reason for note in diagnosis.notes if isinstance(note, NoHelp)), None)
     notes = tuple(note for note in diagnosis.notes if not isinstance(note, NoHelp))
@@ -261,10 +261,6 @@ def _name_nodes(value: object, nodes: Collection[str]) -> bool:
     """Whether a value of a sentence is nothing but nodes."""
     several = value if isinstance(value, tuple) else (value,)
     return bool(several) and all(str(each.name if isinstance(each, ObjectName) else each) in nodes for each in several)
-
-
-def _of_nodes(kind: CauseKind) -> bool:
-    return kind.family in _OF_A_NODE or kind is NO_SCALE_UP
 
 
 def _resting_on_them(diagnosis: Diagnosis, question: Question, snapshot: Snapshot, settings: Settings) -> Diagnosis:

@@ -81,17 +81,13 @@ class Queue:
         self._shapes = Shapes(snapshot)
         self._known: dict[str, str] = {}
         self._last: dict[tuple[str, str], str] = {}
-        self.pods = [pod for pod in pods_waiting(snapshot, settings) if self._tries(pod)]
+        tried = (pod for pod in pods_waiting(snapshot, settings) if settings.scheduler.schedules(pod))
+        self.pods = [pod for pod in tried if not pod.metadata.deletion_timestamp and not pod.scheduling_gates]
         if len(self.pods) > 1:
             for event in snapshot.events:
                 if event.kind == "Pod" and event.reason == "FailedScheduling" and event.speaker not in AUTOSCALERS:
                     key = (event.namespace, event.name)
                     self._last[key] = max(event.last, self._last.get(key, ""))
-
-    def _tries(self, pod: Pod) -> bool:
-        return (
-            not pod.metadata.deletion_timestamp and not pod.scheduling_gates and self._settings.scheduler.schedules(pod)
-        )
 
     def turn(self, pod: Pod) -> tuple[int, str]:
         """What a pod's place in the queue is told by. Pods with equal ones may be tried in any order."""
