@@ -30,7 +30,7 @@ WAITING = {
     "cel/second_opinion.py": "how long another implementation of CEL may take to say what it thinks",
     "cli/": "waiting for the cluster, and how long a command took",
     "cluster/": "waiting for a server, a program or a pipe, and how old a token is",
-    "metrics/keeper.py": "when the cluster is counted again, and how long a count took",
+    "metrics/exposition.py": "when the cluster is counted again, and how long a count took",
     "taint/steady_watches.py": "waiting for the cluster",
     "ui/worker.py": "when the cluster is read again",
 }

@@ -28,9 +28,8 @@ from kubectl_dra.drivers.daemons import NO_POD_MADE
 from kubectl_dra.errors import UsageError
 from kubectl_dra.exit_codes import EXIT_UNDETERMINED
 from kubectl_dra.explain.pending_alike import pods_with_devices
-from kubectl_dra.metrics.exposition import listen, text_of
+from kubectl_dra.metrics.exposition import FleetKeeper, listen, text_of
 from kubectl_dra.metrics.fleet import NODE_POOL_LABELS, FleetCounts, fleet_of
-from kubectl_dra.metrics.keeper import FleetKeeper
 from kubectl_dra.neighbours.pointers import pointers
 from kubectl_dra.report.color import tell
 from kubectl_dra.safe_output import put

@@ -18,8 +18,8 @@ from kubectl_dra.cluster.follow import FollowedCluster
 from kubectl_dra.cluster.kinds import is_namespaced
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import FORBIDDEN, KINDS
+from kubectl_dra.metrics.exposition import FleetKeeper
 from kubectl_dra.metrics.fleet import NODE_POOL_LABELS
-from kubectl_dra.metrics.keeper import FleetKeeper
 from tests.cli.conftest import Ran
 from tests.metrics.test_follow import until
 from tests.metrics.test_same_answers import counted, explained, pending

@@ -22,8 +22,8 @@ from kubectl_dra.cluster.connection import ConnectionOptions
 from kubectl_dra.cluster.follow import FollowedCluster
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.cluster.snapshot import KINDS
+from kubectl_dra.metrics.exposition import FleetKeeper
 from kubectl_dra.metrics.fleet import NODE_POOL_LABELS
-from kubectl_dra.metrics.keeper import FleetKeeper
 from tests.cli.conftest import Ran
 from tests.cli.conftest import dra as dra
 from tests.cli.test_devices import DRIVER, NO_CLAIMS, NO_RULES, device_class, gpu, held, node, slice_of
