@@ -19,11 +19,12 @@ from kubectl_dra.report.phrases import written
 from kubectl_dra.safe_output import one_line
 from kubectl_dra.text import nearest
 from kubectl_dra.ui import commands, key_help
-from kubectl_dra.ui.pages import Prompt, ScreenPage, TextPage, known, page_of
-from kubectl_dra.ui.row_keys import RowKeys
+from kubectl_dra.ui.pages import DevicePage, ExplainPage, Prompt, ScreenPage, TextPage, known
+from kubectl_dra.ui.row_keys import RowKeys, TaintPage
 from kubectl_dra.ui.row_list import RowList
 from kubectl_dra.ui.tables import (
     BY,
+    Asked,
     ClusterView,
     ScreenTable,
     Table,
@@ -32,7 +33,6 @@ from kubectl_dra.ui.tables import (
     ordered,
     waiting,
 )
-from kubectl_dra.ui.taint_page import TaintPage
 from kubectl_dra.ui.worker import BackgroundWorker, ScreenSource
 from kubectl_dra.usage.choices import UseBy
 
@@ -382,15 +382,7 @@ class Screens(RowKeys):
             self.say(f"no claim or pod is in namespace {namespace}{f'; did you mean {near[0]}?' if near else ''}")
             return
         self.waiting = None
-
-        def job() -> None:
-            try:
-                self.source.switch(namespace)
-            except DraError as error:
-                said = str(error)
-                self.tell(lambda: self.say(said))
-
-        self.worker.do(job)
+        self.compute(lambda: self.source.switch(namespace), lambda _, problem: self.say(problem) if problem else None)
         self.action_again()
 
     def action_again(self) -> None:
@@ -427,11 +419,13 @@ class Screens(RowKeys):
         if subject is None:
             self.say("There is no row to open.")
             return
-        if not isinstance(subject, Within):
-            self.push_screen(page_of(subject, lambda asked: known(self.overview, asked)))
-            return
-        view = ScreenTable.DEVICES if subject.by in (UseBy.nodes, UseBy.classes) else ScreenTable.CLAIMS
-        self._go(view, words=subject.words)
+        if isinstance(subject, Within):
+            view = ScreenTable.DEVICES if subject.by in (UseBy.nodes, UseBy.classes) else ScreenTable.CLAIMS
+            self._go(view, words=subject.words)
+        elif isinstance(subject, Asked):
+            self.push_screen(ExplainPage(subject, known(self.overview, subject)))
+        else:
+            self.push_screen(DevicePage(subject))
 
     def say(self, sentence: str) -> None:
         if isinstance(self.screen, ScreenPage):

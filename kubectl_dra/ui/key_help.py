@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from rich.text import Text
 
 from kubectl_dra.ui.tables import ClusterView
 from kubectl_dra.ui.worker import BackgroundWorker, ScreenSource
+
+T = TypeVar("T")
 
 
 class ScreenKey(NamedTuple):
@@ -95,3 +97,6 @@ class ScreenHost(Protocol):
 
     def tell(self, do: Callable[[], None]) -> None:
         """Have something done in the screen's own thread."""
+
+    def compute(self, work: Callable[[], T], done: Callable[[T | None, str], None]) -> None:
+        """Have something worked out in the worker's thread, and its result, or why there is none, told in this one."""

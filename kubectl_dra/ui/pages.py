@@ -354,19 +354,11 @@ class ExplainPage(ScreenPage):
         screens, changes = self.screens, self._changes
         self.remark("explaining ...")
 
-        def job() -> None:
+        def diagnosis() -> Diagnosis | None:
             seen = screens.cluster_view
-            if seen is None:
-                return
-            try:
-                diagnosis = answer(screens.source, seen, self.subject, changes)
-            except DraError as error:
-                said = str(error)
-                screens.tell(lambda: self._answered(changes, None, said))
-            else:
-                screens.tell(lambda: self._answered(changes, diagnosis, ""))
+            return answer(screens.source, seen, self.subject, changes) if seen is not None else None
 
-        screens.worker.do(job)
+        screens.compute(diagnosis, lambda found, problem: self._answered(changes, found, problem))
 
     def _answered(self, changes: tuple[WhatIfChange, ...], diagnosis: Diagnosis | None, error: str) -> None:
         if changes != self._changes or not self.is_attached:
@@ -408,8 +400,3 @@ class DevicePage(ScreenPage):
         sheet = Sheet(columns)
         write_device(row, seen.claims.items if seen.claims is not None else (), seen.at, sheet, "always")
         return Text.from_ansi(sheet.getvalue())
-
-
-def page_of(subject: Asked | DeviceID, find: Callable[[Asked], Diagnosis | None]) -> ScreenPage:
-    """The page about a pod, claim or device."""
-    return ExplainPage(subject, find(subject)) if isinstance(subject, Asked) else DevicePage(subject)

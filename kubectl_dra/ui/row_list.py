@@ -70,16 +70,13 @@ class RowList(Widget, can_focus=True):
         if not self._rows or not self.size.width:
             return []
         shown, room = fitted(self._columns, self._widths, self.size.width)
-        whole = {place for (place, _), wide in zip(shown, room, strict=True) if self._fits(place, wide)}
         cells = self._rows[self.at].cells
+        whole = {place for (place, _), wide in zip(shown, room, strict=True) if cell_len(cells[place]) <= wide}
         return [
             (column.heading, cells[place])
             for place, column in enumerate(self._columns)
             if place not in whole and not column.marks and cells[place] not in ("", "-")
         ]
-
-    def _fits(self, place: int, wide: int) -> bool:
-        return cell_len(self._rows[self.at].cells[place]) <= wide
 
     def display_rows(self, name: str, table: Table, rows: Sequence[Row], empty: str, *, anew: bool = False) -> None:
         """Show rows of the table of this name; each table keeps its cursor on the object that it is on.
@@ -134,15 +131,15 @@ class RowList(Widget, can_focus=True):
         shown, room = fitted(self._columns, self._widths, width)
         index = self._top + y - 1
         if y == 0:
-            parts = [(_cell(column.heading, wide), "bold") for (_, column), wide in zip(shown, room, strict=True)]
-            return self._strip(_spaced(parts), base, width)
+            heads = [[(_cell(column.heading, wide), "bold")] for (_, column), wide in zip(shown, room, strict=True)]
+            return self._strip(_spaced(heads), base, width)
         if index >= len(self._rows):
             return Strip.blank(width, base)
         row = self._rows[index]
         cells: list[list[tuple[str, str]]] = [
             _styled(column, _cell(row.cells[place], wide)) for (place, column), wide in zip(shown, room, strict=True)
         ]
-        flat = [part for number, cell in enumerate(cells) for part in ([(GAP, "")] if number else []) + cell]
+        flat = _spaced(cells)
         if index == self.at:
             return self._strip([("".join(text for text, _ in flat), "")], base + Style(reverse=True), width)
         return self._strip(flat, base, width)
@@ -185,5 +182,5 @@ def _styled(column: ScreenColumn, text: str) -> list[tuple[str, str]]:
     return [(text, column.styles.get(text.strip(), ""))]
 
 
-def _spaced(parts: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [part for number, item in enumerate(parts) for part in ([(GAP, "")] if number else []) + [item]]
+def _spaced(cells: Sequence[list[tuple[str, str]]]) -> list[tuple[str, str]]:
+    return [part for number, cell in enumerate(cells) for part in ([(GAP, "")] if number else []) + cell]
