@@ -44,6 +44,7 @@ BASE = {
     "safe_output": 0,
     "errors": 0,
     "exit_codes": 0,
+    "grouped": 0,
     "layered": 0,
     "process": 0,
     "text": 0,

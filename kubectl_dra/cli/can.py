@@ -19,7 +19,7 @@ from kubectl_dra.cluster.snapshot import KINDS, Permission
 from kubectl_dra.command import CURRENT, ClusterFlags, CommandEffect, CommandLine
 from kubectl_dra.errors import ClusterError, UndeterminedError, UsageError
 from kubectl_dra.exit_codes import EXIT_NO
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, json_text, write, yaml_text
 from kubectl_dra.safe_output import put
 from kubectl_dra.text import amount, did_you_mean, nearest
 
@@ -114,8 +114,6 @@ def run(flags: CanFlags, connection: ConnectionFlags) -> int:
         raise
     code = 0 if all(access.allowed for access in permissions) else EXIT_NO
     if flags.output != "text":
-        from kubectl_dra.report.structured import write
-
         write(_json(permissions, user, namespace), flags.output, sys.stdout, code)
     else:
         # Whoever grants a permission is somebody else than who lacks it, whom the context may name.
@@ -126,8 +124,6 @@ def run(flags: CanFlags, connection: ConnectionFlags) -> int:
 
 def _print_needs(flags: CanFlags) -> int:
     """Prints the permissions of commands, or as YAML or JSON the role of one; no server is asked."""
-    from kubectl_dra.report.structured import json_text, yaml_text
-
     if flags.output != "text":
         if not flags.command:
             how = CommandLine(("kubectl", "dra", "can", "explain", "--needs", "-o", flags.output))

@@ -25,7 +25,7 @@ from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
 from kubectl_dra.explain.devices.wanted import Wanted, compiled_selector
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.report.structured import with_exit_code, write
+from kubectl_dra.report.json_shapes import with_exit_code, write
 from kubectl_dra.safe_output import put
 
 if TYPE_CHECKING:
@@ -102,11 +102,11 @@ def print_devices(
     if flags.sort is not SortKey.name:
         inventory = replace(inventory, rows=tuple(group.first for group in ordered(singly(inventory.rows), flags.sort)))
     if output == "html":
-        from kubectl_dra.report.devices_html import to_html
         from kubectl_dra.report.html.page import PageOrigin
+        from kubectl_dra.report.html.pages import devices_html
 
         origin = PageOrigin.of(snapshot, settings.scheduler.release)
-        put(to_html(inventory, settings, origin, cluster_flags(flags, connection)))
+        put(devices_html(inventory, settings, origin, cluster_flags(flags, connection)))
         return
     from kubectl_dra.report.devices_json import to_json, write_json
 

@@ -30,7 +30,6 @@ from kubectl_dra.cluster.save import Recorder, check_target, disagreements, reco
 from kubectl_dra.cluster.snapshot import ABSENT, KINDS, Snapshot
 from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.report.color import tell
-from kubectl_dra.report.structured import json_text
 from kubectl_dra.scheduling.kinds_to_read import CONTROLLERS
 from kubectl_dra.text import amount
 
@@ -160,6 +159,7 @@ def _compared(snapshot: Snapshot, items: Iterable[Json]) -> list[str]:
 
 def _write(flags: SnapshotFlags, items: list[Json], head: Json, names: dict[str, dict[str, str]]) -> None:
     if flags.names:
+        from kubectl_dra.report.json_shapes import json_text
 
         def write_names(stream: TextIO) -> None:
             stream.write(json_text(names))

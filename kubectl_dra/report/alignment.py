@@ -12,7 +12,7 @@ from kubectl_dra.command import ClusterFlags, CommandLine, kubectl
 from kubectl_dra.report.blocks import Answer, Block, Items, Para, Section, TableBlock, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.color import Painter
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, filled, key_json, object_json
 from kubectl_dra.report.phrases import names_of_devices, written
 from kubectl_dra.report.remedy_json import unread_json
 from kubectl_dra.report.table import EMPTY
@@ -150,13 +150,10 @@ def _headline(item: PodAlignment) -> Answer:
     places = [f"{_IN[kind]} {some(_sorted(_all(item, kind)), 4)}" for kind in item.split]
     reason = f"{what} are {' and '.join(places)}"
     if state is Alignment.SPREAD:
-        every = ", in each of them devices of every request" if len(_requests(item)) > 1 else ""
+        requests = {(place.claim, place.request) for place in item.places}
+        every = ", in each of them devices of every request" if len(requests) > 1 else ""
         return Answer(f"{who} is spread", f"{reason}{every}", Tone.WARNING)
     return Answer(f"{who} is not aligned", reason, Tone.BAD)
-
-
-def _requests(item: PodAlignment) -> set[tuple[str, str]]:
-    return {(place.claim, place.request) for place in item.places}
 
 
 def _device(place: DevicePlace, kinds: Sequence[Topology]) -> tuple[str, ...]:
@@ -253,18 +250,13 @@ def to_json(alignments: Alignments, ways: Sequence[Way]) -> dict[str, Any]:
 
 def _pod(item: PodAlignment, ways: Sequence[Way]) -> dict[str, Any]:
     meta = item.pod.metadata
-    out: dict[str, Any] = {
-        "namespace": meta.namespace,
-        "name": meta.name,
+    return {
+        **object_json(meta.namespace, meta.name),
         "alignment": item.alignment.name.lower(),
         "topologies": {kind.name.lower(): item.state(kind).name.lower() for kind in item.topologies},
-        "devices": [_place(place) for place in item.places],
+        "devices": [*map(_place, item.places)],
+        **filled(node=item.pod.node_name, ways=[*map(_way, ways)]),
     }
-    if item.pod.node_name:
-        out["node"] = item.pod.node_name
-    if ways:
-        out["ways"] = [_way(way) for way in ways]
-    return out
 
 
 def _place(place: DevicePlace) -> dict[str, Any]:
@@ -287,14 +279,11 @@ def _scalar(values: Values) -> object:
 def _way(way: Way) -> dict[str, Any]:
     if isinstance(way, NotAlignable):
         return {"possible": None, "sharedClaims": [*way.claims], "attributeNames": [*way.names]}
-    out: dict[str, Any] = {
+    return {
         "possible": True if way.node else False if way.refused else None,
         "topology": way.topology.name.lower(),
         "mergedClaims": [key.rpartition("/")[2] for key in way.merged],
         "singleRequests": way.pairs,
         "constraints": way.constraints,
+        **({"node": way.node, "devices": [*map(device_json, way.devices)]} if way.node else {}),
     }
-    if way.node:
-        out["node"] = way.node
-        out["devices"] = [device_json(device) for device in way.devices]
-    return out

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec import Struct
 
 from kubectl_dra.command import CURRENT, LIVE, ClusterFlags, CommandEffect, CommandLine
+from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.diagnosis import TraceStep
 from kubectl_dra.text import amount, ended
 
@@ -47,6 +48,16 @@ class Tone(Enum):
     WARNING = auto()
     BAD = auto()
     QUIET = auto()
+
+
+TONES: Final = {
+    Verdict.ALLOCATED: Tone.GOOD,
+    Verdict.SCHEDULABLE: Tone.GOOD,
+    Verdict.PARTLY: Tone.WARNING,
+    Verdict.UNSCHEDULABLE: Tone.BAD,
+    Verdict.NOT_STARTING: Tone.BAD,
+    Verdict.UNDETERMINED: Tone.WARNING,
+}
 
 
 class Brief(NamedTuple):

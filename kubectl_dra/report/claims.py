@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from kubectl_dra.api.claims import DeviceResult
 from kubectl_dra.command import ClusterFlags, CommandLine, kubectl
 from kubectl_dra.explain.phrase import Words
+from kubectl_dra.grouped import grouped
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.color import Painter
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, object_json, owner_json
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, filled, object_json, owner_json
 from kubectl_dra.report.phrases import compressed, written
 from kubectl_dra.report.remedy_json import notes_json, unread_json
 from kubectl_dra.report.table import EMPTY, narrowed, owned_by
@@ -97,11 +97,8 @@ def cells(item: ClaimUse, wide: bool, at: datetime) -> Iterator[str]:
 
 def _devices(item: ClaimUse) -> str:
     """The names, with the pool where it is not called like the node; until there are any, what is asked for."""
-    by_pool: dict[str, list[str]] = {}
-    for result in item.results:
-        by_pool.setdefault(result.device.pool, []).append(result.device.device)
     parts = []
-    for pool, names in by_pool.items():
+    for pool, names in grouped((result.device.pool, result.device.device) for result in item.results).items():
         shown = compressed(list(dict.fromkeys(names)))
         count = f" ({len(names):,})" if len(names) > 1 and not shown.endswith(" more") else ""
         parts.append(f"{shown}{count}" if pool == item.node else f"{pool}/{shown}{count}")
@@ -131,7 +128,7 @@ def to_json(claim_uses: ClaimUses, notes: Sequence[Words], where: ClusterFlags) 
             "claims": len(claim_uses.items),
             "states": {state.value: count for state, count in claim_uses.states().items()},
         },
-        "items": [_claim(item) for item in claim_uses.items],
+        "items": [*map(_claim, claim_uses.items)],
         **notes_json(notes, where),
         "unread": unread_json(claim_uses.unread),
     }
@@ -139,25 +136,19 @@ def to_json(claim_uses: ClaimUses, notes: Sequence[Words], where: ClusterFlags) 
 
 def _claim(item: ClaimUse) -> dict[str, Any]:
     meta = item.claim.metadata
-    out: dict[str, Any] = {
-        "namespace": meta.namespace,
-        "name": meta.name,
+    return {
+        **object_json(meta.namespace, meta.name),
         "state": item.state.value,
         "classes": list(dict.fromkeys(request.device_class for request in item.claim.alternatives())),
-        "devices": [_device(result) for result in item.results],
+        "devices": [
+            {"request": result.request, **device_json(result.device), **filled(shareID=result.share_id)}
+            for result in item.results
+        ],
         "pods": [object_json(meta.namespace, pod) for pod in item.pods],
+        **filled(
+            node=item.node,
+            owner=owner_json(*item.owner) if item.owner is not None else None,
+            created=meta.creation_timestamp,
+            waitsFor=written(item.waits_for),
+        ),
     }
-    if item.node:
-        out["node"] = item.node
-    if item.owner is not None:
-        out["owner"] = owner_json(*item.owner)
-    if meta.creation_timestamp:
-        out["created"] = meta.creation_timestamp
-    if item.waits_for:
-        out["waitsFor"] = written(item.waits_for)
-    return out
-
-
-def _device(result: DeviceResult) -> dict[str, str]:
-    shared = {"shareID": result.share_id} if result.share_id else {}
-    return {"request": result.request, **device_json(result.device), **shared}

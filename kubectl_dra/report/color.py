@@ -11,7 +11,7 @@ from io import StringIO
 from typing import Final, TextIO
 
 from kubectl_dra.safe_output import one_line, painted
-from kubectl_dra.text import whole_number
+from kubectl_dra.text import unmarked, whole_number
 
 # Whether a terminal shows hyperlinks (OSC 8): others may print what they do not understand.
 
@@ -207,3 +207,30 @@ def _wanted(terminal: bool) -> bool:
     if os.environ.get("FORCE_COLOR") or os.environ.get("CLICOLOR_FORCE", "0") != "0":
         return True
     return terminal and os.environ.get("TERM") != "dumb"
+
+
+# A page of the documentation as text: without Markdown's marks, prose wrapped, code and tables as they are.
+
+_LEAD: Final = re.compile(r"(?:[-*>]|\d+\.) ")
+_HEADING: Final = re.compile(r"(?P<level>#+) (?P<title>.+)")
+_COMMENT: Final = "<!--"
+
+
+def write_page(page: str, color: str = "auto", stream: TextIO | None = None) -> None:
+    """Write the page: headings in bold on a terminal that shows it, prose wrapped where there is a width."""
+    out = Painter(stream, color)
+    fenced = False
+    for line in page.splitlines():
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif fenced:
+            out.write(f"  {line}")
+        elif heading := _HEADING.fullmatch(line):
+            title = unmarked(heading["title"])
+            # As kubectl explain does it.
+            out.sentence(title if heading["level"] == "#" else title.upper(), "", style="bold")
+        elif line.startswith("|"):
+            out.write(unmarked(line))
+        elif not line.startswith(_COMMENT):
+            lead = _LEAD.match(line)
+            out.sentence(unmarked(line), " " * len(lead[0]) if lead else "")

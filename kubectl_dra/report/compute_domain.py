@@ -13,9 +13,9 @@ from kubectl_dra.report.blocks import Answer, Block, Items, Section, TableBlock,
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.color import Painter
 from kubectl_dra.report.explain_commands import Invocation
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, key_json, object_json
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, filled, key_json, object_json
 from kubectl_dra.report.phrases import written
-from kubectl_dra.report.remedy_json import commands_json
+from kubectl_dra.report.remedy_json import command_json
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.text import amount, some
 
@@ -142,7 +142,7 @@ def compute_domain_json(state: DomainState, invocation: Invocation) -> dict[str,
     """The same as data, with all nodes."""
     meta = state.domain.metadata
     lacking = state.lacking
-    out: dict[str, Any] = {
+    return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "ComputeDomainAnswer",
         "subject": object_json(meta.namespace, meta.name, "ComputeDomain"),
@@ -156,23 +156,16 @@ def compute_domain_json(state: DomainState, invocation: Invocation) -> dict[str,
         "podsWithoutNode": [object_json(meta.namespace, pod) for pod in state.waiting],
         "notes": [*_notes(state)],
         "unreadKinds": list(state.unread),
+        **filled(next=command_json(_next(state), where=invocation.where)),
     }
-    if shown := commands_json(_next(state), where=invocation.where):
-        (out["next"],) = shown
-    return out
 
 
 def _node_json(node: DomainNode, meta: ObjectMeta) -> dict[str, Any]:
-    out: dict[str, Any] = {
+    return {
         "node": node.name,
         "missingLink": node.missing.name.lower(),
         "why": "" if node.missing is MissingLink.NONE else written(lack(node, meta.uid)),
         "pods": [object_json(meta.namespace, pod) for pod in node.pods],
+        **filled(daemon=key_json(node.daemon.metadata.key) if node.daemon is not None else None, reported=node.status),
+        **({"clique": node.clique} if node.clique is not None else {}),
     }
-    if node.daemon is not None:
-        out["daemon"] = key_json(node.daemon.metadata.key)
-    if node.status:
-        out["reported"] = node.status
-    if node.clique is not None:
-        out["clique"] = node.clique
-    return out

@@ -15,6 +15,7 @@ from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState, identifying, model_of
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.phrase import with_owner, with_since
+from kubectl_dra.grouped import grouped
 from kubectl_dra.report.bars import PICTURE, STATE_STYLES, legend, with_bars, write_bars
 from kubectl_dra.report.blocks import Answer, Section, ShellCommand, TableBlock, prose
 from kubectl_dra.report.blocks_text import MAX_COLOURED, write_blocks
@@ -72,7 +73,8 @@ def write_table(
     if headers:
         out.write("")
     if out.draws:
-        write_bars(out, _by_node(inventory))
+        by_node = ((name, row.state) for row in inventory.rows for name in names_of(row, CountedBy.node))
+        write_bars(out, grouped(by_node))
     whole, groups = len(groups), groups[:limit]
     several = any(len(group.rows) > 1 for group in groups)
     shown = list(columns(groups, several, wide))
@@ -160,15 +162,6 @@ def write_counts(
         out.sentence("A device of several classes is counted in each of them.")
 
 
-def _by_node(inventory: Inventory) -> dict[str, list[DeviceState]]:
-    """The states of the devices of each node."""
-    states: dict[str, list[DeviceState]] = {}
-    for row in inventory.rows:
-        for name in names_of(row, CountedBy.node):
-            states.setdefault(name, []).append(row.state)
-    return states
-
-
 def write_names(groups: Sequence[AlikeDevices], stream: TextIO | None = None) -> None:
     """Write DRIVER/POOL/DEVICE, one per line."""
     lines((str(row.id) for group in groups for row in group.rows), stream or sys.stdout)
@@ -220,11 +213,13 @@ def columns(groups: Sequence[AlikeDevices], several: bool, wide: bool) -> Iterat
     yield DeviceColumn("MODEL", lambda group: group.model or EMPTY)
     if several:
         yield DeviceColumn("STATE", _counted)
-        yield DeviceColumn("NAMES", _names)
+        # Those in one of the places.
+        yield DeviceColumn("NAMES", lambda group: compressed([row.id.device for row in group.rows[: group.each]]))
     else:
         yield DeviceColumn("DEVICE", lambda group: group.first.id.device)
         yield DeviceColumn("STATE", lambda group: state_of(group.first))
-    yield DeviceColumn("WHY", _why_beside_taints if wide else _why)
+    # Taints have a column of their own there.
+    yield DeviceColumn("WHY", (lambda group: "; ".join(_why_but_taints(group)) or EMPTY) if wide else _why)
     if wide:
         yield DeviceColumn("CAPACITY", lambda group: ",".join(_capacity(group.first)) or EMPTY)
         yield DeviceColumn("TAINTS", lambda group: ",".join(taints_of(group.first)) or EMPTY)
@@ -280,11 +275,6 @@ def state_of(row: DeviceRow) -> str:
     return ",".join((row.state, *(state for applies, state in also if applies)))
 
 
-def _names(group: AlikeDevices) -> str:
-    """The names in one of the places."""
-    return compressed([row.id.device for row in group.rows[: group.each]])
-
-
 def _why(group: AlikeDevices) -> str:
     """The holders of the devices, and what else makes their state."""
     parts = _why_but_taints(group)
@@ -293,11 +283,6 @@ def _why(group: AlikeDevices) -> str:
     elif group.first.taints:
         parts.append(f"tainted with {', '.join(written(with_owner(taint)) for taint in group.first.taints)}")
     return "; ".join(parts) or EMPTY
-
-
-def _why_beside_taints(group: AlikeDevices) -> str:
-    """The same without the taints, which have a column of their own."""
-    return "; ".join(_why_but_taints(group)) or EMPTY
 
 
 def _why_but_taints(group: AlikeDevices) -> list[str]:
@@ -339,11 +324,12 @@ def _attributes(row: DeviceRow) -> Iterator[str]:
 def held_by(holders: Sequence[ResourceClaim]) -> str:
     """The claims, each with the pods that consume it; first those that nobody uses."""
     shown = sorted(holders, key=lambda claim: bool(claim.reserved_for))[:MAX_HOLDERS]
-    return listed([f"{claim.key} ({_consumers(claim)})" for claim in shown], len(holders))
+    return listed([claim_words(claim, 1) for claim in shown], len(holders))
 
 
-def _consumers(claim: ResourceClaim) -> str:
-    return some([str(consumer) for consumer in claim.reserved_for], 1) or "unused"
+def claim_words(claim: ResourceClaim, pods: int) -> str:
+    """A claim with some of those that it is reserved for."""
+    return f"{claim.key} ({some([*map(str, claim.reserved_for)], pods) or 'unused'})"
 
 
 def _capacity(row: DeviceRow) -> Iterator[str]:

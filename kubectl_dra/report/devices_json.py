@@ -14,7 +14,15 @@ from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState, model_of
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, owner_json, taint_json
+from kubectl_dra.report.json_shapes import (
+    SCHEMA_VERSION,
+    assumed_json,
+    device_json,
+    filled,
+    key_json,
+    owner_json,
+    taint_json,
+)
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import notes_json, unread_json
 
@@ -28,22 +36,18 @@ def to_json(
     where: ClusterFlags,
 ) -> dict[str, Any]:
     """A DeviceList, with the counts where they are asked for; its commands ask the cluster of ``where``."""
-    counted = {"by": by.value, "counts": [_count(count) for count in counts]} if by is not None else {}
+    counted = {"by": by.value, "counts": [*map(_count, counts)]} if by is not None else {}
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DeviceList",
-        "assumed": {
-            "kubernetesVersion": settings.scheduler.version,
-            "source": settings.release_source,
-            "featureGates": sorted(settings.scheduler.gates),
-        },
+        "assumed": assumed_json(settings.scheduler.version, settings.release_source, sorted(settings.scheduler.gates)),
         "summary": {
             "devices": len(inventory.rows),
             "nodes": inventory.node_count(),
             "states": {state.value: count for state, count in inventory.states().items()},
         },
         **counted,
-        "items": [_device(row) for row in inventory.rows],
+        "items": [*map(_device, inventory.rows)],
         **notes_json(inventory.notes, where),
         "unread": unread_json((*inventory.unread, *inventory.notes)),
     }
@@ -68,27 +72,24 @@ def write_json(result: dict[str, Any], stream: TextIO) -> None:
 
 
 def _device(row: DeviceRow) -> dict[str, Any]:
-    out: dict[str, Any] = {
+    return {
         **device_json(row.id),
         "resourceSlice": row.slice.name,
         "generation": row.slice.generation,
         "where": row.where,
         "model": model_of(row.device.attributes),
         "nodeCount": len(row.nodes),
+        **({"node": row.nodes[0]} if len(row.nodes) == 1 else {}),
+        "classes": list(row.classes),
+        "state": row.state.value,
+        "tainted": row.also_tainted or row.state is DeviceState.TAINTED,
+        **({"reason": written(row.reason)} if row.reason else {}),
+        "shareable": row.device.allow_multiple_allocations,
+        "attributes": {name: next(iter(value.values()), None) for name, value in row.device.attributes.items()},
+        "capacity": {name: _capacity(row, name) for name in row.device.capacity},
+        "taints": [taint_of(taint, row) for taint in row.taints],
+        "heldBy": [*map(holder_json, row.holders)],
     }
-    if len(row.nodes) == 1:
-        out["node"] = row.nodes[0]
-    out["classes"] = list(row.classes)
-    out["state"] = row.state.value
-    out["tainted"] = row.also_tainted or row.state is DeviceState.TAINTED
-    if row.reason:
-        out["reason"] = written(row.reason)
-    out["shareable"] = row.device.allow_multiple_allocations
-    out["attributes"] = {name: next(iter(quantity.values()), None) for name, quantity in row.device.attributes.items()}
-    out["capacity"] = {name: _capacity(row, name) for name in row.device.capacity}
-    out["taints"] = [taint_of(taint, row) for taint in row.taints]
-    out["heldBy"] = [holder_json(claim) for claim in row.holders]
-    return out
 
 
 def _capacity(row: DeviceRow, name: str) -> dict[str, str]:
@@ -101,12 +102,8 @@ def _capacity(row: DeviceRow, name: str) -> dict[str, str]:
 
 def taint_of(taint: DeviceTaint, row: DeviceRow) -> dict[str, Any]:
     """A taint of a device, and who sets it."""
-    out: dict[str, Any] = {**taint_json(taint)}
-    if taint.time_added:
-        out["timeAdded"] = taint.time_added
-    kind, name = ("DeviceTaintRule", taint.rule) if taint.rule else ("ResourceSlice", row.slice.name)
-    out["owner"] = owner_json(kind, name)
-    return out
+    owner = ("DeviceTaintRule", taint.rule) if taint.rule else ("ResourceSlice", row.slice.name)
+    return {**taint_json(taint), **filled(timeAdded=taint.time_added), "owner": owner_json(*owner)}
 
 
 def holder_json(claim: ResourceClaim) -> dict[str, Any]:

@@ -18,10 +18,9 @@ from kubectl_dra.explain.driver_words import at_fault, why
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.color import Painter
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, filled, gap_json, object_json
 from kubectl_dra.report.phrases import compressed, written
-from kubectl_dra.report.remedy_json import commands_json
-from kubectl_dra.report.structured import gap_json
+from kubectl_dra.report.remedy_json import command_json, commands_json
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.text import amount, some
 
@@ -112,7 +111,9 @@ def _write_removal(
     alone = _alone(users)
     write_blocks(out, [shell((_drain(users, node),), where)])
     if users.beside:
-        out.sentence(f"It also evicts {_named(users.beside)}, which {_use(users.beside)} no devices.")
+        out.sentence(
+            f"It also evicts {_named(users.beside)}, which {'uses' if len(users.beside) == 1 else 'use'} no devices."
+        )
     if alone:
         out.sentence(f"--force ends what nothing creates again: {_named(alone)}.")
     out.sentence("If kubectl names emptyDir volumes, add --delete-emptydir-data: what is in them is lost.")
@@ -188,10 +189,6 @@ def _removed(users: DriverUsers) -> str:
 def _named(pods: Sequence[PodOfDriver]) -> str:
     names = some([f"{pod.namespace}/{pod.name}" for pod in pods], 3)
     return f"pod {names}" if len(pods) == 1 else f"pods {names}"
-
-
-def _use(pods: Sequence[PodOfDriver]) -> str:
-    return "uses" if len(pods) == 1 else "use"
 
 
 def _mend(row: NodeDriver | None, mends: Mapping[str, Remedy]) -> Remedy | None:
@@ -272,7 +269,11 @@ def _updated(update: Update) -> str:
 def _drain_answer(users: DriverUsers, node: str) -> str:
     if users.gaps or (unknown := users.pods(WhileAway.UNKNOWN)):
         kinds = ", ".join(gap.kind for gap in users.gaps)
-        why = f"not all was read ({kinds})" if users.gaps else f"{_named(unknown)} {_was(unknown)} not read"
+        why = (
+            f"not all was read ({kinds})"
+            if users.gaps
+            else f"{_named(unknown)} {'was' if len(unknown) == 1 else 'were'} not read"
+        )
         seen = "; what was read is below" if users.claims or users.of_plugins else ""
         return f"Who needs the driver on node {node} is unknown, because {why}{seen}."
     if users.down:
@@ -337,33 +338,27 @@ def _of_plugins(users: DriverUsers) -> Iterator[str]:
         )
 
 
-def _was(pods: Sequence[PodOfDriver]) -> str:
-    return "was" if len(pods) == 1 else "were"
-
-
 def drain_json(users: DriverUsers, node: str, where: ClusterFlags) -> dict[str, Any]:
     """A DrainCheck; its commands end the pods before the driver is removed, and free what no pod uses."""
     ends: tuple[CommandLine, ...] = (_drain(users, node),) if users.pods(*_READ) else ()
     if users.down:
         ends = (_described(node), deleting("node", node))
-    commands = commands_json(*ends, *_freeing(users.unused), where=where)
-    following = commands_json(_following(users), where=where)
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DrainCheck",
         "node": node,
         "answer": " ".join((_drain_answer(users, node), *_lacking(users))),
-        **({"commands": commands} if commands else {}),
-        **({"next": following[0]} if following else {}),
+        **filled(
+            commands=commands_json(*ends, *_freeing(users.unused), where=where),
+            next=command_json(_following(users), where=where),
+        ),
         "evictedBeside": [
-            {"namespace": pod.namespace, "name": pod.name, **({"ownedBy": pod.owner} if pod.owner else {})}
-            for pod in users.beside
+            {**object_json(pod.namespace, pod.name), **filled(ownedBy=pod.owner)} for pod in users.beside
         ],
         "updates": [
             {
                 "driver": update.driver,
-                "namespace": update.namespace,
-                "name": update.name,
+                **object_json(update.namespace, update.name),
                 "strategy": update.strategy or "RollingUpdate",
                 "newPodFirst": update.surge,
             }
@@ -372,10 +367,9 @@ def drain_json(users: DriverUsers, node: str, where: ClusterFlags) -> dict[str, 
         "claims": [
             {
                 "driver": claim.driver,
-                "namespace": claim.namespace,
-                "name": claim.name,
-                "devices": [device_json(device) for device in claim.devices],
-                "pods": [_pod_json(pod) for pod in claim.pods],
+                **object_json(claim.namespace, claim.name),
+                "devices": [*map(device_json, claim.devices)],
+                "pods": [*map(_pod_json, claim.pods)],
             }
             for claim in users.claims
         ],
@@ -387,15 +381,14 @@ def drain_json(users: DriverUsers, node: str, where: ClusterFlags) -> dict[str, 
             {
                 "driver": driver,
                 **({"state": row.state.value} if (row := users.row(driver)) is not None else {}),
-                "pods": [{"namespace": namespace, "name": name} for namespace, name in pods],
+                "pods": [object_json(*pod) for pod in pods],
             }
             for driver, pods in users.awaiting.items()
         ],
-        "unread": [gap_json(gap) for gap in users.gaps],
+        "unread": [*map(gap_json, users.gaps)],
     }
 
 
 def _pod_json(pod: PodOfDriver) -> dict[str, Any]:
-    owned = {"ownedBy": pod.owner} if pod.owner else {}
-    ends = {"deletionTimestamp": pod.ends} if pod.ends else {}
-    return {"namespace": pod.namespace, "name": pod.name, "whileAway": pod.outcome.value, **owned, **ends}
+    more = filled(ownedBy=pod.owner, deletionTimestamp=pod.ends)
+    return {**object_json(pod.namespace, pod.name), "whileAway": pod.outcome.value, **more}

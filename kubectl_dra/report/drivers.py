@@ -19,15 +19,15 @@ from kubectl_dra.drivers.health import DaemonState, DriverPod, DriverState, Node
 from kubectl_dra.explain.diagnosis import Remedy
 from kubectl_dra.explain.driver_repair import remedy
 from kubectl_dra.explain.driver_words import concern_words, next_look, tainted_words, why
+from kubectl_dra.grouped import grouped
 from kubectl_dra.report.bars import write_matrix
 from kubectl_dra.report.blocks import Answer, TableBlock, Tone, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.color import Painter
 from kubectl_dra.report.explain_commands import Invocation, command
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, object_json, owner_json, taint_json
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, filled, gap_json, object_json, owner_json, taint_json
 from kubectl_dra.report.phrases import written
-from kubectl_dra.report.remedy_json import commands_json
-from kubectl_dra.report.structured import gap_json
+from kubectl_dra.report.remedy_json import command_json, remedy_json
 from kubectl_dra.report.table import EMPTY
 from kubectl_dra.taint import times
 from kubectl_dra.text import amount, some
@@ -151,9 +151,7 @@ def _notes(row: NodeDriver, concerns: Concerns) -> str:
 
 def _shared(rows: Sequence[NodeDriver]) -> Mapping[DriverState, str]:
     """Why drivers are in a state, where several are and for the same reason: that is said once."""
-    reasons: dict[DriverState, list[str]] = {}
-    for row in rows:
-        reasons.setdefault(row.state, []).append(written(why(row, naming=False)))
+    reasons = grouped((row.state, written(why(row, naming=False))) for row in rows)
     return {state: said[0] for state, said in reasons.items() if said[1:] and said[0] and len({*said}) == 1}
 
 
@@ -186,7 +184,7 @@ def driver_answer(name: str, by_node: NodeDrivers) -> Answer:
         alike = f" and {amount(same, 'more node')}" if same else ""
         besides = f" ({counted} on {amount(others, 'more node')})" if others else ""
         said = f"{lead}: {first.state.value}{on}{alike}{besides}"
-        return Answer(said, f"{written(why(first))}{tainted}", _TONES[first.state.broken])
+        return Answer(said, f"{written(why(first))}{tainted}", Tone.BAD if first.state.broken else Tone.WARNING)
     if not states[DriverState.HEALTHY]:
         return Answer(lead, f"{written(why(first))}{tainted}", Tone.WARNING)
     if tainted:
@@ -199,9 +197,6 @@ def _tainted(rows: Sequence[NodeDriver]) -> str:
     nodes = [row.node for row in rows if row.tainted]
     count = sum(row.tainted for row in rows)
     return f"; taints keep {amount(count)} on {some(nodes, 2)} from new claims" if count else ""
-
-
-_TONES: Final = {True: Tone.BAD, False: Tone.WARNING}
 
 
 def _style(state: DriverState) -> str:
@@ -240,15 +235,13 @@ def to_json(
 
     ``mends`` as of ``write_drivers``.
     """
-    states: dict[str, int] = {}
-    for row in drivers.rows:
-        states[row.state.value] = states.get(row.state.value, 0) + 1
+    states = Counter(row.state.value for row in drivers.rows)
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DriverList",
         **(_explained(explained, drivers) if explained else {}),
         "summary": {"drivers": len({row.driver for row in drivers.rows}), "states": states},
-        "items": [{**_row(row, where, mends), **_concerns(row, concerns)} for row in drivers.rows],
+        "items": [_row(row, concerns, where, mends) for row in drivers.rows],
         "unread": [gap_json(gap) for gap in drivers.gaps],
     }
 
@@ -259,7 +252,8 @@ def _explained(name: str, drivers: NodeDrivers) -> dict[str, Any]:
     return {"subject": {"kind": "Driver", "name": name}, "state": worst.value, "answer": answer}
 
 
-def _concerns(row: NodeDriver, concerns: Concerns) -> dict[str, Any]:
+def _row(row: NodeDriver, concerns: Concerns, where: ClusterFlags, mends: Mapping[str, Remedy]) -> dict[str, Any]:
+    wanted = {"classes": list(row.wanted_by), "claimCount": row.claims, "nodes": list(row.hardware)}
     odd = [
         {
             "kind": concern.kind.value,
@@ -268,88 +262,65 @@ def _concerns(row: NodeDriver, concerns: Concerns) -> dict[str, Any]:
         }
         for concern in concerns.get((row.driver, row.node), ())
     ]
-    return {"concerns": odd} if odd else {}
-
-
-def _row(row: NodeDriver, where: ClusterFlags, mends: Mapping[str, Remedy]) -> dict[str, Any]:
-    out: dict[str, Any] = {
+    return {
         "driver": row.driver,
         "state": row.state.value,
         "healthy": not row.ails and not row.state.open,
         "deviceCount": row.devices,
         "slices": row.slices,
         "pools": [{"driver": row.driver, "name": pool} for pool in row.pools],
+        **filled(node=row.node),
+        **({"generation": row.generation, "missingSlices": row.missing_slices} if row.slices else {}),
+        **filled(
+            wantedBy=wanted if row.wanted_by else None,
+            waitingPod=object_json(row.failing.namespace, row.failing.pod) if row.failing is not None else None,
+            deviceTaints={"deviceCount": row.tainted, "taints": [*map(_taint, row.taints)]} if row.tainted else None,
+            likes={"deviceCount": row.usual, "nodes": list(row.likes)} if row.usual else None,
+            since=row.since,
+            pod=_pod(row.pod) if row.pod is not None else None,
+            daemonSet=_daemon(row.daemon) if row.daemon is not None else None,
+            why=written(why(row)),
+            fix=remedy_json(remedy(row, mends), where),
+            next=command_json(command(next_look(row), Invocation()), where=where) if row.ails else None,
+            concerns=odd,
+        ),
     }
-    if row.node:
-        out["node"] = row.node
-    if row.slices:
-        out |= {"generation": row.generation, "missingSlices": row.missing_slices}
-    if row.wanted_by:
-        out["wantedBy"] = {"classes": list(row.wanted_by), "claimCount": row.claims, "nodes": list(row.hardware)}
-    if row.failing is not None:
-        out["waitingPod"] = object_json(row.failing.namespace, row.failing.pod)
-    if row.tainted:
-        out["deviceTaints"] = {"deviceCount": row.tainted, "taints": [_taint(taint) for taint in row.taints]}
-    if row.usual:
-        out["likes"] = {"deviceCount": row.usual, "nodes": list(row.likes)}
-    if row.since:
-        out["since"] = row.since
-    if row.pod is not None:
-        out["pod"] = _pod(row.pod)
-    if row.daemon is not None:
-        out["daemonSet"] = _daemon(row.daemon)
-    if reason := written(why(row)):
-        out["why"] = reason
-    if (fix := remedy(row, mends)) is not None:
-        commands = commands_json(*fix.commands, where=where)
-        out["fix"] = {"text": written(fix.change), **({"commands": commands} if commands else {})}
-    if row.ails and (shown := commands_json(command(next_look(row), Invocation()), where=where)):
-        (out["next"],) = shown
-    return out
 
 
 def _taint(taint: DeviceTaint) -> dict[str, Any]:
     """A taint of several devices: when the first of them got it, and the rule that adds it."""
-    since = {"timeAdded": taint.time_added} if taint.time_added else {}
-    rule = {"owner": owner_json("DeviceTaintRule", taint.rule)} if taint.rule else {}
-    return {**taint_json(taint), **since, **rule}
+    owner = owner_json("DeviceTaintRule", taint.rule) if taint.rule else None
+    return {**taint_json(taint), **filled(timeAdded=taint.time_added, owner=owner)}
 
 
 def _pod(pod: DriverPod) -> dict[str, Any]:
-    reason, message = pod.waiting
-    out: dict[str, Any] = {
-        "namespace": pod.namespace,
-        "name": pod.name,
+    (reason, message), last = pod.waiting, pod.last
+    return {
+        **object_json(pod.namespace, pod.name),
         "container": pod.container,
         "ready": pod.ready,
         "restarts": pod.restarts,
+        **filled(
+            image=pod.image,
+            version=pod.version,
+            apiVersion=pod.api_version,
+            waiting=reason,
+            message=message,
+            owner=owner_json(pod.owner_kind, pod.owner) if pod.owner else None,
+            lastEnd=last and filled(exitCode=last.exit_code, reason=last.reason, message=last.message, at=last.at),
+            driverGates=dict(pod.gates),
+        ),
     }
-    fields = (
-        ("image", pod.image),
-        ("version", pod.version),
-        ("apiVersion", pod.api_version),
-        ("waiting", reason),
-        ("message", message),
-    )
-    out |= {name: value for name, value in fields if value}
-    if pod.owner:
-        out["owner"] = owner_json(pod.owner_kind, pod.owner)
-    if pod.last is not None:
-        ended = (("reason", pod.last.reason), ("message", pod.last.message), ("at", pod.last.at))
-        out["lastEnd"] = {"exitCode": pod.last.exit_code, **{name: value for name, value in ended if value}}
-    if pod.gates:
-        out["driverGates"] = dict(pod.gates)
-    return out
 
 
 def _daemon(daemon: DaemonState) -> dict[str, Any]:
-    out: dict[str, Any] = {"namespace": daemon.namespace, "name": daemon.name, "current": daemon.current}
-    if daemon.kind != "DaemonSet":
-        out["kind"] = daemon.kind
-    if daemon.desired is not None:
-        out["desired"] = daemon.desired
-    if daemon.failure:
-        out["failure"] = daemon.failure
-    if daemon.labels:
-        out["missingLabels"] = list(daemon.labels)
-    return out
+    return {
+        **object_json(daemon.namespace, daemon.name),
+        "current": daemon.current,
+        **filled(
+            kind="" if daemon.kind == "DaemonSet" else daemon.kind,
+            desired=daemon.desired,
+            failure=daemon.failure,
+            missingLabels=[*daemon.labels],
+        ),
+    }

@@ -26,6 +26,7 @@ from kubectl_dra.report.blocks import (
     MAX_FOLDED,
     PROVED,
     SAID,
+    TONES,
     Answer,
     Block,
     Brief,
@@ -84,13 +85,6 @@ _BRIEF_MESSAGE: Final = 9
 """The ranks of the facts of the first cause, of the notes, of what is assumed of every answer, and of Kubernetes'
 message, that brief text has room for.
 """
-_TONES: Final = {
-    Verdict.ALLOCATED: Tone.GOOD,
-    Verdict.SCHEDULABLE: Tone.GOOD,
-    Verdict.UNSCHEDULABLE: Tone.BAD,
-    Verdict.NOT_STARTING: Tone.BAD,
-    Verdict.UNDETERMINED: Tone.WARNING,
-}
 _OUTCOMES: Final = {"allocated": Tone.GOOD, "error": Tone.BAD, "rejected": Tone.WARNING}
 
 
@@ -115,7 +109,7 @@ def write_text(
 
 def blocks_of(diagnosis: Diagnosis, invocation: Invocation, more_notes: Sequence[Words] = ()) -> list[Block]:
     """The answer from its first sentence to the next command."""
-    tone = _TONES[Verdict.UNSCHEDULABLE if diagnosis.troubled else diagnosis.verdict]
+    tone = TONES[Verdict.UNSCHEDULABLE if diagnosis.troubled else diagnosis.verdict]
     return [
         Answer(*parts(diagnosis), tone),
         *_causes(diagnosis, invocation),

@@ -8,23 +8,24 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import asdict
 
 from kubectl_dra.explain.answer_notes import SearchLimit
+from kubectl_dra.explain.cause_kinds import CauseKind
 from kubectl_dra.explain.diagnosis import (
     ClaimReport,
     Diagnosis,
     Finding,
-    NodeGroup,
     SchedulerMessage,
     SecondOpinion,
     Trace,
     TraceStep,
 )
-from kubectl_dra.explain.overview import Alike, Overview
+from kubectl_dra.explain.funnel.shown import DeviceLine, Funnel, Observation, Stage, StageError
 from kubectl_dra.report.explain_commands import Invocation, command, fixes
-from kubectl_dra.report.explain_words import answer, node_groups, overview_answer
-from kubectl_dra.report.funnel_json import filled, funnel_json
+from kubectl_dra.report.explain_words import answer, node_groups
 from kubectl_dra.report.json_shapes import (
     SCHEMA_VERSION,
+    assumed_json,
     device_json,
+    filled,
     key_json,
     not_starting_json,
     object_json,
@@ -32,7 +33,7 @@ from kubectl_dra.report.json_shapes import (
 )
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import (
-    commands_json,
+    command_json,
     evidence_json,
     fix_json,
     notes_json,
@@ -40,7 +41,6 @@ from kubectl_dra.report.remedy_json import (
     plan_json,
     unread_json,
 )
-from kubectl_dra.report.virtual_machine import without_pod_json
 from kubectl_dra.text import page_of_cause
 
 if TYPE_CHECKING:
@@ -70,84 +70,52 @@ def to_json(
     return {"schemaVersion": SCHEMA_VERSION, "kind": "DiagnosisList", **counts, "items": items}
 
 
-def overview_json(overview: Overview, invocation: Invocation) -> dict[str, Any]:
-    """Every pending claim: a DiagnosisList, each item with the pods and claims that it represents."""
-    items = [_alike(alike, invocation) for alike in overview.found]
-    without_pod = [without_pod_json(launcher, invocation.where) for launcher in overview.unmade]
-    return {
-        "schemaVersion": SCHEMA_VERSION,
-        "kind": "DiagnosisList",
-        "answer": overview_answer(overview),
-        **notes_json(overview.notes, invocation.where),
-        "unread": unread_json(overview.unread),
-        "items": items,
-        **({"withoutPod": without_pod} if without_pod else {}),
-    }
-
-
 def items_json(diagnoses: Sequence[Diagnosis], invocation: Invocation) -> list[dict[str, Any]]:
     """Diagnoses as the items of a list."""
     return [_diagnosis(diagnosis, invocation.about(diagnosis)) for diagnosis in diagnoses]
 
 
-def _alike(alike: Alike, invocation: Invocation) -> dict[str, Any]:
-    served = {} if alike.served is None else {"served": alike.served.fewest}
-    return {**_diagnosis(alike.diagnosis, invocation), "standsFor": list(alike.names), **served}
-
-
 def _diagnosis(diagnosis: Diagnosis, invocation: Invocation) -> dict[str, Any]:
     ranks = {id(solution): rank for rank, solution in enumerate(fixes(diagnosis), 1)}
-    out: dict[str, Any] = {
-        "subject": _subject(diagnosis.kind, diagnosis.namespace, diagnosis.name),
+    kind = "Pod" if diagnosis.kind == "pod" else "ResourceClaim"
+    winners = list(diagnosis.choice.nodes) if diagnosis.choice is not None and diagnosis.choice.certain else None
+    return {
+        "subject": object_json(diagnosis.namespace, diagnosis.name, kind),
         "verdict": diagnosis.verdict.value,
         "exitCode": diagnosis.exit_code,
         "answer": answer(diagnosis),
-        "assumed": {
-            "kubernetesVersion": diagnosis.release,
-            "source": diagnosis.release_source,
-            "featureGates": list(diagnosis.gates),
-        },
+        "assumed": assumed_json(diagnosis.release, diagnosis.release_source, diagnosis.gates),
         "causes": [_finding(finding, invocation, ranks.get(id(finding))) for finding in diagnosis.findings],
-        "claims": [_claim(claim) for claim in diagnosis.claims],
-        "nodeGroups": [_node_group(group) for group in node_groups(diagnosis)],
-        "placements": [placement_json(placement) for placement in diagnosis.placements],
-        "scheduler": [_scheduler_message(said) for said in diagnosis.scheduler],
+        "claims": [*map(_claim, diagnosis.claims)],
+        "nodeGroups": [
+            filled(outcome=group.outcome, reason=written(group.reason), nodes=[*group.nodes])
+            for group in node_groups(diagnosis)
+        ],
+        "placements": [*map(placement_json, diagnosis.placements)],
+        "scheduler": [*map(_scheduler_message, diagnosis.scheduler)],
         **notes_json(diagnosis.notes, invocation.where),
         "undetermined": [written(why) for why in diagnosis.unclear],
         "unread": unread_json((*diagnosis.unclear, *diagnosis.notes)),
+        **({} if winners is None else {"winners": winners}),
+        **filled(
+            schedulerMessage=diagnosis.message,
+            supposed=[*map(str, diagnosis.supposed)],
+            limits=[_limit(note) for note in diagnosis.notes if isinstance(note, SearchLimit)],
+            fixes=[
+                plan_json(plan, invocation, ranks[id(plan)])
+                for plan in sorted(diagnosis.ways, key=lambda way: ranks[id(way)])
+            ],
+            stations=[
+                {"time": step.time, "station": step.station, "what": written(step.what)} for step in diagnosis.way
+            ],
+            notStarting=[*map(not_starting_json, diagnosis.not_starting)],
+            refusedClaims=[*map(refusal_json, diagnosis.refused)],
+            elsewhere=written(diagnosis.elsewhere),
+            traces=[*map(_trace, diagnosis.traces)],
+            secondOpinion=_second_opinion(diagnosis.second_opinion) if diagnosis.second_opinion is not None else None,
+            next=command_json(command(diagnosis.next, invocation), where=invocation.where),
+        ),
     }
-    if diagnosis.choice is not None and diagnosis.choice.certain:
-        out["winners"] = list(diagnosis.choice.nodes)
-    if diagnosis.message:
-        out["schedulerMessage"] = diagnosis.message
-    if diagnosis.supposed:
-        out["supposed"] = [str(change) for change in diagnosis.supposed]
-    if limits := [_limit(note) for note in diagnosis.notes if isinstance(note, SearchLimit)]:
-        out["limits"] = limits
-    if diagnosis.ways:
-        found = sorted(diagnosis.ways, key=lambda way: ranks[id(way)])
-        out["fixes"] = [plan_json(plan, invocation, ranks[id(plan)]) for plan in found]
-    if diagnosis.way:
-        out["stations"] = [
-            {"time": step.time, "station": step.station, "what": written(step.what)} for step in diagnosis.way
-        ]
-    if diagnosis.not_starting:
-        out["notStarting"] = [not_starting_json(node) for node in diagnosis.not_starting]
-    if diagnosis.refused:
-        out["refusedClaims"] = [*map(refusal_json, diagnosis.refused)]
-    if diagnosis.elsewhere:
-        out["elsewhere"] = written(diagnosis.elsewhere)
-    if diagnosis.traces:
-        out["traces"] = [_trace(trace) for trace in diagnosis.traces]
-    if diagnosis.second_opinion is not None:
-        out["secondOpinion"] = _second_opinion(diagnosis.second_opinion)
-    if shown := commands_json(command(diagnosis.next, invocation), where=invocation.where):
-        (out["next"],) = shown
-    return out
-
-
-def _subject(kind: str, namespace: str, name: str) -> dict[str, str]:
-    return object_json(namespace, name, "Pod" if kind == "pod" else "ResourceClaim")
 
 
 def _limit(limit: SearchLimit) -> dict[str, Any]:
@@ -158,63 +126,46 @@ def _limit(limit: SearchLimit) -> dict[str, Any]:
 
 
 def _finding(finding: Finding, invocation: Invocation, rank: int | None) -> dict[str, Any]:
-    out: dict[str, Any] = {
+    return {
         "code": finding.kind.code,
         "title": finding.kind.title,
         "page": page_of_cause(finding.kind.code),
         "text": written(finding.summary),
-        "evidence": [evidence_json(fact) for fact in finding.evidence],
+        "evidence": [*map(evidence_json, finding.evidence)],
         "fix": fix_json(finding, invocation, rank),
+        **filled(claim=key_json(finding.claim) if finding.claim else None, request=finding.request),
     }
-    if finding.claim:
-        out["claim"] = key_json(finding.claim)
-    if finding.request:
-        out["request"] = finding.request
-    return out
 
 
 def _claim(claim: ClaimReport) -> dict[str, Any]:
     """``namespace`` and ``name`` are there once the claim is, or its name is known."""
-    named = key_json(claim.claim) if claim.claim else {}
-    out: dict[str, Any] = {"entry": claim.entry, **named}
-    if claim.template:
-        out["template"] = claim.template
-    out["state"] = written(claim.state)
-    if claim.devices:
-        out["devices"] = [{"request": result.request, **device_json(result.device)} for result in claim.devices]
-    if claim.nodes:
-        out["where"] = claim.nodes
-    return {**out, "funnels": [funnel_json(funnel) for funnel in claim.funnels]}
-
-
-def _node_group(group: NodeGroup) -> dict[str, Any]:
-    return filled({"outcome": group.outcome, "reason": written(group.reason), "nodes": [*group.nodes]})
+    devices = [{"request": result.request, **device_json(result.device)} for result in claim.devices]
+    return {
+        "entry": claim.entry,
+        **(key_json(claim.claim) if claim.claim else {}),
+        **filled(template=claim.template),
+        "state": written(claim.state),
+        **filled(devices=devices, where=claim.nodes),
+        "funnels": [*map(funnel_json, claim.funnels)],
+    }
 
 
 def _scheduler_message(said: SchedulerMessage) -> dict[str, Any]:
-    return {
-        **filled({"speaker": said.speaker.value, "source": said.source, "reason": said.reason}),
-        "message": said.message,
-        **filled({"time": said.time}),
-    }
+    who = filled(speaker=said.speaker.value, source=said.source, reason=said.reason)
+    return {**who, "message": said.message, **filled(time=said.time)}
 
 
 def _trace(trace: Trace) -> dict[str, Any]:
     return {
         **device_json(trace.device),
-        **filled({"selectorOf": trace.selector_of, "expression": trace.expression, "result": trace.result}),
-        "steps": [_trace_step(step) for step in trace.steps],
+        **filled(selectorOf=trace.selector_of, expression=trace.expression, result=trace.result),
+        "steps": [*map(_trace_step, trace.steps)],
     }
 
 
 def _trace_step(step: TraceStep) -> dict[str, Any]:
-    return {
-        "offset": step.offset,
-        **filled({"text": step.text}),
-        "value": step.value,
-        "raised": step.raised,
-        "depth": step.depth,
-    }
+    found = {"value": step.value, "raised": step.raised, "depth": step.depth}
+    return {"offset": step.offset, **filled(text=step.text), **found}
 
 
 def _second_opinion(opinion: SecondOpinion) -> dict[str, Any]:
@@ -222,5 +173,79 @@ def _second_opinion(opinion: SecondOpinion) -> dict[str, Any]:
         "agree": opinion.agree,
         "differ": [*opinion.differ],
         "notComparable": opinion.not_comparable,
-        **filled({"reasons": [{"reason": reason, "evaluations": count} for reason, count in opinion.reasons]}),
+        **filled(reasons=[{"reason": reason, "evaluations": count} for reason, count in opinion.reasons]),
+    }
+
+
+# Funnels: what is left of the devices for each request.
+
+
+def funnel_json(funnel: Funnel) -> dict[str, Any]:
+    """A funnel, with all of its stages."""
+    return {
+        "request": funnel.request,
+        "deviceClass": funnel.device_class,
+        "mode": funnel.mode,
+        "needed": funnel.needed,
+        "stages": [_stage(stage) for stage in funnel.stages],
+        **filled(bestNode=funnel.best_node),
+        "bestCount": funnel.best_count,
+        **filled(devices=[_device_line(line) for line in funnel.devices]),
+    }
+
+
+def _stage(stage: Stage) -> dict[str, Any]:
+    return filled(
+        name=stage.name.value,
+        label=written(stage.label),
+        passed=stage.passed,
+        failed=stage.failed,
+        expression=stage.expression,
+        observations=[*map(_observation, stage.observations)],
+        error=_error(stage.error) if stage.error is not None else None,
+        details=[{"reason": written(reason), "deviceCount": count} for reason, count in stage.details],
+    )
+
+
+def _error(error: StageError) -> dict[str, Any]:
+    at = error.position
+    position = {"offset": at.offset, "line": at.line, "column": at.column} if at is not None else None
+    return {"message": error.message, **device_json(error.device), "count": error.count, **filled(position=position)}
+
+
+def _device_line(line: DeviceLine) -> dict[str, Any]:
+    said = filled(
+        where=line.where,
+        stage=line.stage.value,
+        reason=written(line.reason),
+        label=written(line.label),
+        observations=[*map(_observation, line.observations)],
+    )
+    return {**device_json(line.device), **said}
+
+
+def _observation(seen: Observation) -> dict[str, Any]:
+    """What devices have; a value of null means that they have none."""
+    values = [{"value": value, "deviceCount": count} for value, count in seen.values]
+    return filled(name=seen.name, values=values)
+
+
+# The page of a cause as data.
+
+
+def cause_json(kind: CauseKind) -> dict[str, Any]:
+    """Its page as data, in the shape of ``schemas/cause.json``."""
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "Cause",
+        "code": kind.code,
+        "title": kind.title,
+        "stage": kind.family.value,
+        "page": page_of_cause(kind.code),
+        "sample": kind.page.code("What it looks like"),
+        "seenAs": kind.seen_as,
+        "why": kind.why,
+        "confirm": [{"shows": check.shows, "command": check.command} for check in kind.confirm],
+        "fix": {"text": kind.fix},
+        "normal": kind.normal,
     }

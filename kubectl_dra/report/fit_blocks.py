@@ -11,6 +11,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.fit.result import FitAnswer, More, OneMoreNode, WorkloadFit
 from kubectl_dra.report.bars import Share, write_shares
 from kubectl_dra.report.blocks import (
+    TONES,
     Answer,
     Block,
     Items,
@@ -26,7 +27,7 @@ from kubectl_dra.report.blocks import (
     shell,
 )
 from kubectl_dra.report.explain_commands import Invocation
-from kubectl_dra.report.fit_stop_words import code, fix_commands, own_fix, second, stop
+from kubectl_dra.report.fit_stop_words import code, fix_commands, in_domain, needed, own_fix, second, stop, supposing
 from kubectl_dra.report.fit_words import (
     NodeOfPods,
     broken_node,
@@ -42,7 +43,6 @@ from kubectl_dra.report.fit_words import (
     with_node,
     without,
 )
-from kubectl_dra.report.new_nodes_words import in_domain, needed, supposing
 from kubectl_dra.report.phrases import MAX_VIEW, assumed, commands_of, names_of_devices, sentences, written
 from kubectl_dra.text import amount, some
 
@@ -55,11 +55,6 @@ MAX_DEVICES: Final = 8
 FEW_DEVICES: Final = 2
 """Where there is not room for more."""
 MAX_NOTES: Final = 2
-_TONES: Final = {
-    Verdict.SCHEDULABLE: Tone.GOOD,
-    Verdict.UNSCHEDULABLE: Tone.BAD,
-    Verdict.NOT_STARTING: Tone.BAD,
-}
 
 
 def write_fit(
@@ -137,9 +132,8 @@ def _length(blocks: Sequence[Block], out: Painter) -> int:
 
 def to_html(answer: FitAnswer, origin: PageOrigin, invocation: Invocation) -> str:
     """The page: each workload with a bar of its pods, those that run, those that get a node, and those that do not."""
-    from kubectl_dra.report.html.blocks_html import blocks_html
-    from kubectl_dra.report.html.page import page, tag
-    from kubectl_dra.report.html.shares import divided
+    from kubectl_dra.report.html.fleet import divided
+    from kubectl_dra.report.html.page import blocks_html, page, tag
 
     parts = [
         tag("header", tag("h1", "What fits")),
@@ -197,8 +191,7 @@ def blocks_of(
     """What comes of a workload; a page folds what text leaves out, unless that is ``full``. ``devices``: so many of a
     node are named. ``told`` is why pods of the workloads before it do not fit.
     """
-    tone = _TONES.get(workload.verdict, Tone.WARNING)
-    yield Answer(headline(workload).removesuffix("."), "", tone)
+    yield Answer(headline(workload).removesuffix("."), "", TONES[workload.verdict])
     # What was placed without what decides is no answer.
     rows = places(workload) if not workload.unclear or conditions(workload) else []
     shown = len(rows) if len(rows) <= MAX_PLACES else MAX_PLACES - 1

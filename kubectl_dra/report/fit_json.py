@@ -13,10 +13,10 @@ from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.holders import ClaimHolder
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.fit.place import PlacedPod, evicted
-from kubectl_dra.fit.result import EndRule, FitAnswer, More, NodesNeeded, OneMoreNode, WorkloadFit
+from kubectl_dra.fit.result import EndRule, FirstUnplaced, FitAnswer, More, NodesNeeded, OneMoreNode, WorkloadFit
 from kubectl_dra.report.explain_commands import Invocation
 from kubectl_dra.report.explain_words import answer as explained
-from kubectl_dra.report.fit_stop_words import code, fix_commands, own_fix, stop
+from kubectl_dra.report.fit_stop_words import code, fix_commands, needed, own_fix, stop, supposing
 from kubectl_dra.report.fit_words import (
     broken_node,
     change,
@@ -29,7 +29,9 @@ from kubectl_dra.report.fit_words import (
 )
 from kubectl_dra.report.json_shapes import (
     SCHEMA_VERSION,
+    assumed_json,
     device_json,
+    filled,
     given_json,
     key_json,
     not_starting_json,
@@ -37,9 +39,8 @@ from kubectl_dra.report.json_shapes import (
     owner_json,
     refusal_json,
 )
-from kubectl_dra.report.new_nodes_words import needed, supposing
 from kubectl_dra.report.phrases import written
-from kubectl_dra.report.remedy_json import commands_json, notes_json, unread_json
+from kubectl_dra.report.remedy_json import command_json, commands_json, notes_json, unread_json
 
 
 def to_json(answer: FitAnswer, invocation: Invocation) -> dict[str, Any]:
@@ -47,21 +48,18 @@ def to_json(answer: FitAnswer, invocation: Invocation) -> dict[str, Any]:
     where = invocation.where
     # No number means anything where it depends on what is not known.
     counted = answer.needed if answer.needed is not None and not (is_open(answer) or answer.needed.domains) else None
-    creating = commands_json(*map(creating_namespace, answer.missing_namespaces), where=where)
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "FitReport",
-        "assumed": {
-            "kubernetesVersion": answer.release,
-            "source": answer.release_source,
-            "featureGates": list(answer.gates),
-        },
+        "assumed": assumed_json(answer.release, answer.release_source, answer.gates),
         "missingNamespaces": list(answer.missing_namespaces),
-        **({"commands": creating} if creating else {}),
+        **filled(commands=commands_json(*map(creating_namespace, answer.missing_namespaces), where=where)),
         "items": [_workload(workload, invocation) for workload in answer.workloads],
-        **({"givenNodes": _given(answer.given)} if answer.given else {}),
-        **({"newNodes": _needed(counted)} if counted is not None else {}),
-        **({"newNodesRefuse": written(answer.unhelpful)} if answer.unhelpful else {}),
+        **filled(
+            givenNodes=_given(answer.given) if answer.given else None,
+            newNodes=_needed(counted) if counted is not None else None,
+            newNodesRefuse=written(answer.unhelpful),
+        ),
         "otherPodsWaiting": answer.waiting,
         **notes_json([note for note in (*answer.notes, *answer.views, answer.other_nodes) if note], where),
     }
@@ -73,32 +71,28 @@ def _given(given: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _needed(nodes_needed: NodesNeeded) -> dict[str, Any]:
-    fewer = (
-        {}
-        if nodes_needed.fewer is None
-        else {"fewer": {"number": nodes_needed.fewer[0], "podCount": nodes_needed.fewer[1]}}
-    )
+    fewer, others = nodes_needed.fewer, [*map(key_json, nodes_needed.others)]
+    first = {"pods": others, "enough": nodes_needed.after is not None, "number": nodes_needed.after}
     return {
         "withNode": nodes_needed.nodes,
         "number": nodes_needed.number,
         "enough": nodes_needed.enough,
         "podCount": nodes_needed.placed,
-        **fewer,
-        **_others_first(nodes_needed),
+        **filled(
+            fewer={"number": fewer[0], "podCount": fewer[1]} if fewer is not None else None,
+            othersFirst=first if others else None,
+        ),
         "mostTried": nodes_needed.most,
         "text": needed(nodes_needed),
     }
 
 
-def _others_first(nodes_needed: NodesNeeded) -> dict[str, Any]:
-    if not nodes_needed.others:
-        return {}
-    pods = [*map(key_json, nodes_needed.others)]
-    return {"othersFirst": {"pods": pods, "enough": nodes_needed.after is not None, "number": nodes_needed.after}}
-
-
 def _workload(workload: WorkloadFit, invocation: Invocation) -> dict[str, Any]:
-    out: dict[str, Any] = {
+    begin, replaced = workload.begin, workload.replaced
+    on = Counter(placed_pod.node for placed_pod in workload.placed_pods if any(devices_of(placed_pod.claims)))
+    rollout = {"replacedPods": replaced.pods, "leftPods": replaced.left} if replaced is not None else {}
+    rollout |= filled(maxUnavailable=replaced.unavailable) if replaced is not None else {}
+    return {
         **counts_json(workload),
         "moreMayFit": workload.at_least,
         "undetermined": [written(why) for why in workload.unclear] or _open(workload),
@@ -107,54 +101,42 @@ def _workload(workload: WorkloadFit, invocation: Invocation) -> dict[str, Any]:
             {"node": node.node, "podCount": node.pods, "deviceNames": [*map(node.called, node.claims)]}
             for node in places(workload)
         ],
-        "placements": [_placed_pod(placed_pod) for placed_pod in workload.placed_pods],
+        "placements": [*map(_placed_pod, workload.placed_pods)],
         "evicted": [key_json(pod.key) for pod in evicted(workload.placed_pods)],
+        **filled(
+            formerPods=workload.former or None,
+            rollout=rollout,
+            nodesWithoutPod=[{"node": node.node, "cause": node.cause} for node in workload.without],
+            notStarting=[{**not_starting_json(node), "podCount": on[node.node]} for node in begin.nodes],
+            mayNotStart=[*map(not_starting_json, begin.maybe)],
+            refusedClaims=[*map(refusal_json, begin.refused)],
+            stop=_stop(workload, workload.stop, invocation) if workload.stop is not None else None,
+            next=command_json(broken_node(workload, invocation), where=invocation.where),
+        ),
+        "changes": [_more(more, invocation) for more in workload.more],
+        "changesTried": sum(workload.tried.values()),
     }
-    if workload.former:
-        out["formerPods"] = workload.former
-    if workload.replaced is not None:
-        replaced = workload.replaced
-        out["rollout"] = {"replacedPods": replaced.pods, "leftPods": replaced.left}
-        if replaced.unavailable is not None:
-            out["rollout"]["maxUnavailable"] = replaced.unavailable
-    if workload.without:
-        out["nodesWithoutPod"] = [{"node": node.node, "cause": node.cause} for node in workload.without]
-    begin = workload.begin
-    if begin.nodes:
-        on = Counter(placed_pod.node for placed_pod in workload.placed_pods if any(devices_of(placed_pod.claims)))
-        out["notStarting"] = [{**not_starting_json(node), "podCount": on[node.node]} for node in begin.nodes]
-    if begin.maybe:
-        out["mayNotStart"] = [not_starting_json(node) for node in begin.maybe]
-    if begin.refused:
-        out["refusedClaims"] = [*map(refusal_json, begin.refused)]
-    if workload.stop is not None:
-        out["stop"] = {
-            "pod": key_json(workload.stop.pod),
-            "cause": code(workload),
-            "reason": stop(workload),
-            "answer": stop(workload) if workload.stop.differs is not None else explained(workload.stop.diagnosis),
-            "denied": workload.stop.denied.name.lower() if workload.stop.denied is not None else "",
-            "groupMinimum": workload.stop.minimum,
-            "groupTopology": workload.stop.domain,
-            "others": workload.stop.others,
-        }
-        if workload.stop.if_first:
-            out["stop"]["inOtherOrder"] = written(workload.stop.if_first)
-        if text := own_fix(workload):
-            commands = commands_json(*fix_commands(workload, invocation), where=invocation.where)
-            fitting = workload.stop.fitting_with_fix if workload.stop.others_if_first is None else workload.replicas
-            out["stop"]["fix"] = {
-                "text": text,
-                **({"fitting": fitting} if fitting is not None else {}),
-                **({"commands": commands} if commands else {}),
-            }
-        if workload.stop.diagnosis.message:
-            out["stop"]["schedulerMessage"] = workload.stop.diagnosis.message
-    if look := commands_json(broken_node(workload, invocation), where=invocation.where):
-        (out["next"],) = look
-    out["changes"] = [_more(more, invocation) for more in workload.more]
-    out["changesTried"] = sum(workload.tried.values())
-    return out
+
+
+def _stop(workload: WorkloadFit, first: FirstUnplaced, invocation: Invocation) -> dict[str, Any]:
+    """The first pod that does not fit, and what ends that."""
+    fix, fitting = own_fix(workload), first.fitting_with_fix if first.others_if_first is None else workload.replicas
+    commands = commands_json(*fix_commands(workload, invocation), where=invocation.where)
+    return {
+        "pod": key_json(first.pod),
+        "cause": code(workload),
+        "reason": stop(workload),
+        "answer": stop(workload) if first.differs is not None else explained(first.diagnosis),
+        "denied": first.denied.name.lower() if first.denied is not None else "",
+        "groupMinimum": first.minimum,
+        "groupTopology": first.domain,
+        "others": first.others,
+        **filled(
+            inOtherOrder=written(first.if_first),
+            fix=filled(text=fix, fitting=fitting, commands=commands) if fix else None,
+            schedulerMessage=first.diagnosis.message,
+        ),
+    }
 
 
 def _open(workload: WorkloadFit) -> list[str]:
@@ -189,16 +171,14 @@ def counts_json(fitted: WorkloadFit) -> dict[str, Any]:
 
 def _placed_pod(placed_pod: PlacedPod) -> dict[str, Any]:
     namespace, name = placed_pod.new.pod.metadata.namespace, placed_pod.new.pod.metadata.name
-    out: dict[str, Any] = {
+    return {
         "pod": object_json(namespace, name),
         "replica": placed_pod.new.ordinal.replica,
         "node": placed_pod.node,
         "choice": placed_pod.chosen.value,
         "devices": given_json(placed_pod.claims),
+        **filled(evicts=[key_json(pod.key) for pod in placed_pod.evicted]),
     }
-    if placed_pod.evicted:
-        out["evicts"] = [key_json(pod.key) for pod in placed_pod.evicted]
-    return out
 
 
 def _more(more: More, invocation: Invocation) -> dict[str, Any]:
@@ -208,30 +188,26 @@ def _more(more: More, invocation: Invocation) -> dict[str, Any]:
     elif isinstance(what, EndRule):
         said = {"kind": "delete-taint-rule", "rule": what.rule}
     elif isinstance(what, Free):
-        said = {"kind": "release-claims", "holders": [_holder(holder) for holder in what.holders]}
+        said = {"kind": "release-claims", "holders": [*map(_holder, what.holders)]}
     else:
         said = {"kind": "end-pods", "pods": [*map(_pod, what.ended)]}
-    if commands := commands_json(*making_it(what), where=invocation.where):
-        said["commands"] = commands
-    if tried := commands_json(with_node(what, invocation), where=invocation.where):
-        (said["tryWith"],) = tried
-    idle = {"notStarting": [*map(not_starting_json, more.not_starting)]} if more.not_starting else {}
-    rivals = {"rivals": [*map(key_json, more.rivals)]} if more.rivals else {}
-    return {**said, "text": change(what), "morePods": more.pods, "moreReplicas": more.replicas, **idle, **rivals}
+    commands = commands_json(*making_it(what), where=invocation.where)
+    said |= filled(commands=commands, tryWith=command_json(with_node(what, invocation), where=invocation.where))
+    idle, rivals = [*map(not_starting_json, more.not_starting)], [*map(key_json, more.rivals)]
+    said |= {"text": change(what), "morePods": more.pods, "moreReplicas": more.replicas}
+    return said | filled(notStarting=idle, rivals=rivals)
 
 
 def _holder(holder: ClaimHolder) -> dict[str, Any]:
     return {
         "claim": key_json(holder.claim.key),
         "state": holder.standing.name.lower(),
-        "devices": list(map(device_json, holder.claim.devices)),
-        "pods": [_pod(pod) for pod in holder.pods],
+        "devices": [*map(device_json, holder.claim.devices)],
+        "pods": [*map(_pod, holder.pods)],
     }
 
 
 def _pod(pod: Pod) -> dict[str, Any]:
     owner = owner_of(pod)
-    out: dict[str, Any] = {"namespace": pod.metadata.namespace, "name": pod.metadata.name, "priority": pod.priority}
-    if owner is not None:
-        out["owner"] = owner_json(owner.kind, owner.name)
-    return out
+    said = {**object_json(pod.metadata.namespace, pod.metadata.name), "priority": pod.priority}
+    return {**said, **filled(owner=owner_json(owner.kind, owner.name) if owner is not None else None)}

@@ -18,7 +18,7 @@ from kubectl_dra.explain.phrase import Subject
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.unread import Unread, if_none
 from kubectl_dra.fit.existing_pods import JobProgress
-from kubectl_dra.fit.place import PlacedPod, evicted
+from kubectl_dra.fit.place import evicted
 from kubectl_dra.fit.result import (
     ChangeSort,
     ClusterChange,
@@ -31,6 +31,7 @@ from kubectl_dra.fit.result import (
 )
 from kubectl_dra.fit.starting import Starting
 from kubectl_dra.fit.workload import WorkloadPods
+from kubectl_dra.grouped import grouped
 from kubectl_dra.manifests.pod_counts import completions_of
 from kubectl_dra.report.blocks import Block, prose, shell
 from kubectl_dra.report.explain_commands import Invocation, command, making
@@ -170,7 +171,8 @@ def _count(fitted: WorkloadFit) -> str:
         )
     if fitted.replicas == 1:
         if fitted.all_placed or (conditions(fitted) and fitted.fitting):
-            return f"{title} {fits}" + (f": all {amount(fitted.pods, 'pod')}" if size > 1 else _on(fitted.placed_pods))
+            on = f" on {fitted.placed_pods[0].node}" if len(fitted.placed_pods) == 1 else ""
+            return f"{title} {fits}" + (f": all {amount(fitted.pods, 'pod')}" if size > 1 else on)
         return f"{title} {does} not fit" + (
             f": {fitted.placed:,} of its {amount(fitted.pods, 'pod')} do" if size > 1 else ""
         )
@@ -199,10 +201,6 @@ def _of(workload: WorkloadPods) -> str:
     if not workload.name and workload.kind == "Pod" and len(workload.roles) > 1:
         return f"of the {len(workload.roles):,} {workload.title}"
     return f"{'like' if workload.name and workload.kind == 'Pod' else 'of'} {workload.title}"
-
-
-def _on(placed_pods: Sequence[PlacedPod]) -> str:
-    return f" on {placed_pods[0].node}" if len(placed_pods) == 1 else ""
 
 
 def _beside(workload: WorkloadFit) -> str:
@@ -331,9 +329,7 @@ def places(workload: WorkloadFit) -> list[NodeOfPods]:
 
 def without(workload: WorkloadFit) -> list[str]:
     """The nodes whose pod of a DaemonSet does not fit, by the cause."""
-    by_cause: dict[str, list[str]] = defaultdict(list)
-    for node in workload.without:
-        by_cause[node.cause].append(node.node)
+    by_cause = grouped((node.cause, node.node) for node in workload.without)
     return [f"no pod on {some(nodes, 6)}{f': {cause}' if cause else ''}" for cause, nodes in by_cause.items()]
 
 
@@ -368,9 +364,8 @@ def _gain(workload: WorkloadFit, more: More) -> str:
         return "then it fits" if one_by_one else f"then it fits, all {amount(workload.pods, 'pod')}"
     verb = "fits" if more.pods == 1 else "fit"
     if one_by_one:
-        return (
-            f"{amount(more.pods, f'more {unit}')} {verb}{f', and so {_them_all(workload.replicas)}' if whole else ''}"
-        )
+        them_all = "both" if workload.replicas == 2 else f"all {workload.replicas:,}"
+        return f"{amount(more.pods, f'more {unit}')} {verb}{f', and so {them_all}' if whole else ''}"
     if workload.as_many and more.replicas:
         return f"{amount(more.replicas, f'more {unit}')} {'fits' if more.replicas == 1 else 'fit'}"
     pods = f"{amount(more.pods, 'more pod')} {verb}"
@@ -379,10 +374,6 @@ def _gain(workload: WorkloadFit, more: More) -> str:
     return (
         f"{pods}, {amount(more.replicas, f'more whole {unit}')}" if more.replicas else f"{pods}, no more whole {unit}"
     )
-
-
-def _them_all(number: int) -> str:
-    return "both" if number == 2 else f"all {number:,}"
 
 
 def with_node(what: ClusterChange, invocation: Invocation) -> CommandLine | None:

@@ -9,32 +9,32 @@ from kubectl_dra.allocation.capacity import CapacityLack
 from kubectl_dra.command import ClusterFlags, CommandLine
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.devices.device_state import DeviceState
-from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.diagnosis import Remedy
 from kubectl_dra.explain.driver_words import at_fault
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.unread import Unread
-from kubectl_dra.report.blocks import Answer, Tone
+from kubectl_dra.report.blocks import TONES, Answer, Tone
 from kubectl_dra.report.devices import summary, taints_of
 from kubectl_dra.report.explain_commands import Invocation, command, making
 from kubectl_dra.report.explain_words import parts
+from kubectl_dra.report.json_shapes import filled
 from kubectl_dra.report.phrases import written
-from kubectl_dra.report.remedy_json import commands_json
+from kubectl_dra.report.remedy_json import command_json, commands_json
 from kubectl_dra.report.top import defects_of
 from kubectl_dra.text import amount, some
 from kubectl_dra.usage.choices import ClaimState
 from kubectl_dra.usage.claim_use import ClaimUse
 from kubectl_dra.usage.had_now import ClassNow, DeviceNow
 
-_TONES = {Verdict.UNDETERMINED: Tone.WARNING, Verdict.UNSCHEDULABLE: Tone.BAD}
 _SHOWN = 3
 
 
 def class_answer(now: ClassNow) -> Answer:
     """What a request for the class gets now, and its devices by state."""
     lead = f"DeviceClass {now.name}"
-    said = f"{_of_class(now)}{_tainted(now)}{_unsure(now.unsure)}{_by_state(now.inventory)}"
-    return Answer(lead, said, _TONES.get(now.verdict, Tone.GOOD))
+    by_state = f"; {summary(now.inventory)}" if now.inventory.rows else ""
+    said = f"{_of_class(now)}{_tainted(now)}{_unsure(now.unsure)}{by_state}"
+    return Answer(lead, said, TONES[now.verdict])
 
 
 def _tainted(now: ClassNow) -> str:
@@ -113,13 +113,9 @@ def _free(now: ClassNow) -> str:
     return f"{now.free:,} {'is' if now.free == 1 else 'are'} free"
 
 
-def _by_state(inventory: Inventory) -> str:
-    return f"; {summary(inventory)}" if inventory.rows else ""
-
-
 def device_answer(now: DeviceNow, *, whole: bool = True) -> Answer:
     """Whether the device can be had now, who has it, and what keeps it from others; ``whole``: also ``why_stuck``."""
-    tone = Tone.BAD if now.exit_code == 1 else _TONES.get(now.verdict, Tone.GOOD)
+    tone = Tone.BAD if now.exit_code == 1 else TONES[now.verdict]
     return Answer(f"Device {now.row.id}", f"{_of_device(now, whole)}{_unsure(now.unsure)}", tone)
 
 
@@ -192,15 +188,14 @@ def fix_commands(fix: Remedy) -> tuple[CommandLine, ...]:
 
 def answer_json(kind: str, name: str, now: ClassNow | DeviceNow, answer: Answer, where: ClusterFlags) -> dict[str, Any]:
     """What a list has besides where it explains one object."""
-    commands = commands_json(*fix_commands(now.fix), where=where) if now.fix is not None else []
-    shown = commands_json(command(now.next, Invocation()), where=where)
+    commands = fix_commands(now.fix) if now.fix is not None else ()
     return {
         "subject": {"kind": kind, "name": name},
         "verdict": now.verdict.value,
         "answer": answer.text,
         "fix": {
             "text": written(now.fix.change) if now.fix is not None else "",
-            **({"commands": commands} if commands else {}),
+            **filled(commands=commands_json(*commands, where=where)),
         },
-        **({"next": shown[0]} if shown else {}),
+        **filled(next=command_json(command(now.next, Invocation()), where=where)),
     }

@@ -6,10 +6,10 @@ A key in the singular is one object (``claim``, ``pod``, ``owner``), its plural 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
-from kubectl_dra.api.claims import DeviceResult, ResourceClaim
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.drivers.refused_claims import GateLacking, OfSeveralPods, Refusal
@@ -17,9 +17,23 @@ from kubectl_dra.explain.driver_refusals import refused
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import by_key
 from kubectl_dra.report.phrases import written
+from kubectl_dra.safe_output import is_hidden
+
+if TYPE_CHECKING:
+    from kubectl_dra.cluster.snapshot import Gap
 
 SCHEMA_VERSION: Final = "5"
 """Of all reports: it rises for all of them at once (``docs/json-changes.md``)."""
+
+
+def filled(**fields: Any) -> dict[str, Any]:
+    """The fields that are not empty: the others are left out. Numbers and booleans are never empty."""
+    return {name: value for name, value in fields.items() if value not in ("", None, [], (), {})}
+
+
+def assumed_json(release: str, source: str, gates: Sequence[str]) -> dict[str, Any]:
+    """The Kubernetes that an answer assumes."""
+    return {"kubernetesVersion": release, "source": source, "featureGates": [*gates]}
 
 
 def device_json(device: DeviceID) -> dict[str, str]:
@@ -29,14 +43,16 @@ def device_json(device: DeviceID) -> dict[str, str]:
 
 def given_json(claims: Iterable[ResourceClaim]) -> list[dict[str, Any]]:
     """The devices of claims, each with its claim and request, and of a shared one how much of it."""
-    return [_given(claim, result) for claim in claims for result in claim.results]
-
-
-def _given(claim: ResourceClaim, result: DeviceResult) -> dict[str, Any]:
-    out: dict[str, Any] = {"claim": key_json(claim.key), "request": result.request, **device_json(result.device)}
-    if result.consumed_capacity:
-        out["consumedCapacity"] = {name: str(amount) for name, amount in result.consumed_capacity.items()}
-    return out
+    return [
+        {
+            "claim": key_json(claim.key),
+            "request": result.request,
+            **device_json(result.device),
+            **filled(consumedCapacity={name: str(amount) for name, amount in result.consumed_capacity.items()}),
+        }
+        for claim in claims
+        for result in claim.results
+    ]
 
 
 def pool_json(pool: PoolID) -> dict[str, str]:
@@ -46,7 +62,7 @@ def pool_json(pool: PoolID) -> dict[str, str]:
 
 def object_json(namespace: str, name: str, kind: str = "") -> dict[str, str]:
     """An object; ``kind`` where the key does not say it."""
-    return {**({"kind": kind} if kind else {}), "namespace": namespace, "name": name}
+    return {**filled(kind=kind), "namespace": namespace, "name": name}
 
 
 def key_json(key: str) -> dict[str, str]:
@@ -62,7 +78,7 @@ def owner_json(kind: str, name: str) -> dict[str, str]:
 
 def taint_json(taint: DeviceTaint) -> dict[str, str]:
     """A taint of a device."""
-    return {"key": taint.key, **({"value": taint.value} if taint.value else {}), "effect": taint.effect}
+    return {"key": taint.key, **filled(value=taint.value), "effect": taint.effect}
 
 
 def refusal_json(refusal: Refusal) -> dict[str, Any]:
@@ -70,7 +86,7 @@ def refusal_json(refusal: Refusal) -> dict[str, Any]:
     why: dict[str, Any]
     if isinstance(refusal, GateLacking):
         why = {"reason": "gate-off", "gate": refusal.gate.name, "needing": refusal.needing}
-        why |= {"deviceClass": refusal.device_class} if refusal.device_class else {}
+        why |= filled(deviceClass=refusal.device_class)
     elif isinstance(refusal, OfSeveralPods):
         why = {"reason": "several-pods", "otherPods": [*map(key_json, refusal.others)]}
     else:
@@ -83,3 +99,58 @@ def not_starting_json(where: NotStarting) -> dict[str, str]:
     """A node on which pods do not start, and why: the state of the driver there."""
     driver = where.driver
     return {"node": where.node, "driver": driver.driver, "state": driver.state.value, "text": written(where.why)}
+
+
+# A result for machines, as JSON or YAML.
+
+
+def write(report: Mapping[str, Any], output: str, stream: TextIO, exit_code: int) -> None:
+    """Write a report as ``json`` or ``yaml``, with the exit code of the command, which a pipe swallows."""
+    result = with_exit_code(report, exit_code)
+    if output == "json":
+        stream.write(json_text(result))
+        return
+    stream.write(yaml_text(result))
+
+
+def with_exit_code(report: Mapping[str, Any], exit_code: int) -> dict[str, Any]:
+    """A report with the exit code after its version and kind."""
+    head = {"schemaVersion": report["schemaVersion"], "kind": report["kind"], "exitCode": exit_code}
+    return {**head, **{key: value for key, value in report.items() if key not in head}}
+
+
+def json_text(result: Mapping[str, Any]) -> str:
+    """The result as indented JSON, ending in a newline. Much faster than the standard library on large results."""
+    from msgspec import json
+
+    try:
+        return json.format(json.encode(result), indent=2).decode() + "\n"
+    except (OverflowError, TypeError, UnicodeError):
+        # Whole numbers beyond 64 bits, and what no text can hold.
+        from json import dumps
+
+        return dumps(result, indent=2, ensure_ascii=False) + "\n"
+
+
+def yaml_text(result: Mapping[str, Any]) -> str:
+    """The result as YAML. Text that holds hidden characters is quoted, so that they can be written as escapes."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    def text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
+        if not is_hidden(value):
+            return dumper.represent_str(value)
+        readable = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return dumper.represent_scalar("tag:yaml.org,2002:str", readable, style='"')
+
+    Dumper.add_representer(str, text)
+    return yaml.dump(dict(result), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110)
+
+
+def gap_json(gap: Gap) -> dict[str, Any]:
+    """A kind that was not read whole: why, and the permission that is missing."""
+    permission = gap.permission._asdict() if gap.permission is not None else None
+    more = filled(namespace=gap.namespace, readNamespace=gap.read_in, detail=gap.detail, permission=permission)
+    return {"kind": gap.kind, "reason": gap.reason, **more}

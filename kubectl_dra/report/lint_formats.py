@@ -19,8 +19,9 @@ from kubectl_dra.lint.fixes import Replacement
 from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lint.rules.upgrades import Upgrade, gate_changes
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
+from kubectl_dra.lint.upgrade import Upgrade, gate_changes
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, filled, gap_json, json_text
 from kubectl_dra.report.lint_text import summary
-from kubectl_dra.report.structured import gap_json, json_text
 from kubectl_dra.safe_output import exact, one_line, visible
 from kubectl_dra.text import page_of
 
@@ -32,7 +33,7 @@ def to_json(report: Report) -> dict[str, Any]:
         "schemaVersion": SCHEMA_VERSION,
         "kind": "LintReport",
         "assumed": {"kubernetesVersion": str(report.release), "featureGates": sorted(report.features)},
-        **({} if report.upgrade is None else {"upgrade": _upgrade(report.upgrade, report.release)}),
+        **filled(upgrade=_upgrade(report.upgrade, report.release) if report.upgrade is not None else None),
         "summary": {
             "files": len(report.files),
             "leftOut": report.left_out,
@@ -63,7 +64,7 @@ def _upgrade(upgrade: Upgrade, release: Release) -> dict[str, Any]:
 
 def _finding(finding: LocatedFinding) -> dict[str, Any]:
     rule = BY_CODE[finding.code]
-    out: dict[str, Any] = {
+    return {
         "code": finding.code,
         "name": rule.name,
         "severity": finding.severity,
@@ -75,14 +76,13 @@ def _finding(finding: LocatedFinding) -> dict[str, Any]:
         "message": finding.message,
         "why": rule.why(),
         "page": page_of("rules", finding.code),
+        **filled(
+            fix=filled(text=finding.advised, safety=finding.promised, command=finding.command)
+            if finding.advice
+            else {},
+            serverRule=finding.detail,
+        ),
     }
-    if finding.advice:
-        out["fix"] = {"text": finding.advised, "safety": finding.promised}
-        if finding.command:
-            out["fix"]["command"] = finding.command
-    if finding.detail:
-        out["serverRule"] = finding.detail
-    return out
 
 
 # Findings as annotations of GitHub Actions: workflow commands on standard output.
@@ -112,16 +112,13 @@ def _command(finding: LocatedFinding) -> str:
     text = finding.told + (f"\n{finding.advised}" if finding.advice else "")
     if finding.object:
         text = f"{finding.object}: {text}"
-    written = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    texts = ((name, _data(value).replace(":", "%3A").replace(",", "%2C")) for name, value in properties.items())
+    written = ",".join(f"{name}={value}" for name, value in texts)
     return f"::{_COMMANDS[finding.severity]} {written}::{_data(text)}"
 
 
 def _data(text: str) -> str:
     return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 # Findings as JUnit XML: a test suite per file, a test case per object.
@@ -222,6 +219,7 @@ def to_sarif(report: Report, fixes: Fixes = NO_FIXES) -> dict[str, Any]:
     """
     kept = _kept(report.findings)
     left_out = len(report.findings) - len(kept)
+    most = f"{left_out} more findings are left out, the least severe: code scanning takes {MOST_RESULTS}"
     codes = sorted({finding.code for _, finding in kept})
     indices = {code: index for index, code in enumerate(codes)}
     seen: Counter[str] = Counter()
@@ -246,7 +244,7 @@ def to_sarif(report: Report, fixes: Fixes = NO_FIXES) -> dict[str, Any]:
                         "toolExecutionNotifications": [
                             *({"level": "note", "message": {"text": note}} for note in report.notes),
                             *({"level": "error", "message": {"text": defect}} for defect in report.defects),
-                            *({"level": "warning", "message": {"text": text}} for text in _left_out(left_out)),
+                            *([{"level": "warning", "message": {"text": most}}] if left_out else []),
                         ],
                     }
                 ],
@@ -268,14 +266,9 @@ def _kept(findings: Sequence[LocatedFinding]) -> list[tuple[int, LocatedFinding]
     return sorted(worst[:MOST_RESULTS], key=lambda pair: pair[0])
 
 
-def _left_out(count: int) -> list[str]:
-    return (
-        [f"{count} more findings are left out, the least severe: code scanning takes {MOST_RESULTS}"] if count else []
-    )
-
-
 def _rule(code: str) -> dict[str, Any]:
     words = words_of(code)
+    problem = "recommendation" if words.severity == "info" else words.severity
     return {
         "id": code,
         "name": "".join(part.capitalize() for part in words.name.split("-")),
@@ -283,12 +276,8 @@ def _rule(code: str) -> dict[str, Any]:
         "fullDescription": {"text": words.why},
         "help": {"text": words.why, "markdown": words.page},
         "defaultConfiguration": {"level": _LEVELS[words.severity]},
-        "properties": {"tags": ["kubernetes", "dra"], "problem.severity": _problem(words.severity)},
+        "properties": {"tags": ["kubernetes", "dra"], "problem.severity": problem},
     }
-
-
-def _problem(severity: str) -> str:
-    return "recommendation" if severity == "info" else severity
 
 
 def _result(finding: LocatedFinding, indices: Mapping[str, int], seen: Counter[str]) -> dict[str, Any]:
@@ -304,7 +293,7 @@ def _result(finding: LocatedFinding, indices: Mapping[str, int], seen: Counter[s
                 "startColumn": finding.column,
                 "endLine": finding.end_line,
                 "endColumn": finding.end_column,
-                **({"snippet": {"text": finding.excerpt}} if finding.excerpt else {}),
+                **filled(snippet=filled(text=finding.excerpt)),
             },
         }
     }

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final, TextIO
 
+from kubectl_dra.grouped import grouped
 from kubectl_dra.lint.finding import LocatedFinding, Report
 from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lint.rules.server_rejections import UNDECODED
 from kubectl_dra.lint.rules.upgrades import gate_changes
 from kubectl_dra.report.color import PROSE_WIDTH, Painter
-from kubectl_dra.report.finding_counts import MANY, FindingCount, write_counts
+from kubectl_dra.report.table import MANY, FindingCount, write_counts
 from kubectl_dra.text import amount, out_of, some, unmarked
 
 _FLAGS: Final = {"safe": " (--fix)", "unsafe": " (--fix --unsafe-fixes)", "none": ""}
@@ -86,11 +87,9 @@ def _without_repeated(
 
 def _counts(report: Report) -> list[FindingCount]:
     """The findings by severity and rule, the severe ones first."""
-    grouped: dict[tuple[int, str], list[LocatedFinding]] = {}
-    for finding in report.findings:
-        grouped.setdefault((tuple(_STYLES).index(finding.severity), finding.code), []).append(finding)
+    groups = grouped(((tuple(_STYLES).index(finding.severity), finding.code), finding) for finding in report.findings)
     counts = []
-    for (_, code), found in sorted(grouped.items(), key=lambda item: (item[0][0], -len(item[1]))):
+    for (_, code), found in sorted(groups.items(), key=lambda item: (item[0][0], -len(item[1]))):
         ways = [
             flag.strip(" ()")
             for safety, flag in _FLAGS.items()

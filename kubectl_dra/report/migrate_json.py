@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kubectl_dra.migrate.codes import PAGES
-from kubectl_dra.migrate.model import ClusterHas, MigratedFile, MigrationReport, Moved, Remark
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION
+from kubectl_dra.migrate.model import ClusterHas, MigrationReport, Moved, Remark
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, filled
 from kubectl_dra.text import page_of
 
 
@@ -35,7 +35,10 @@ def to_json(report: MigrationReport) -> dict[str, Any]:
             "ignored": report.ignored,
         },
         "moved": [_moved(moved_request, report.has) for moved_request in report.moved],
-        "files": [_file(file) for file in report.all_files],
+        "files": [
+            {"name": file.name, "changed": file.changed, "items": [*map(_item, file.items)]}
+            for file in report.all_files
+        ],
         "notes": list(report.notes),
         "defects": list(report.defects),
     }
@@ -47,25 +50,15 @@ def to_json(report: MigrationReport) -> dict[str, Any]:
 
 
 def _moved(moved: Moved, has: ClusterHas | None) -> dict[str, Any]:
-    out: dict[str, Any] = {
-        "resource": moved.resource,
-        "deviceClassName": moved.device_class,
-        "driver": moved.driver,
-    }
-    if has is not None and moved.device_class in has.classes:
-        out["deviceClassExists"] = has.classes[moved.device_class]
-    if has is not None and moved.driver in has.drivers:
-        out["driverPublishes"] = has.drivers[moved.driver]
-    return out
-
-
-def _file(file: MigratedFile) -> dict[str, Any]:
-    return {"name": file.name, "changed": file.changed, "items": [_item(item) for item in file.items]}
+    exists = has.classes.get(moved.device_class) if has is not None else None
+    publishes = has.drivers.get(moved.driver) if has is not None else None
+    known = filled(deviceClassExists=exists, driverPublishes=publishes)
+    return {"resource": moved.resource, "deviceClassName": moved.device_class, "driver": moved.driver, **known}
 
 
 def _item(item: Remark) -> dict[str, Any]:
     page = PAGES.get(item.code)
-    out: dict[str, Any] = {
+    return {
         "sort": item.sort,
         "code": item.code,
         "name": "" if page is None else page.name,
@@ -75,13 +68,6 @@ def _item(item: Remark) -> dict[str, Any]:
         "field": item.field,
         "message": item.message,
         "page": page_of("changes", item.code),
+        **({"safety": item.safety} if item.sort in ("change", "object", "offer") else {}),
+        **filled(newObject=item.new, origin=item.origin, fix=filled(text=item.way_out)),
     }
-    if item.sort in ("change", "object", "offer"):
-        out["safety"] = item.safety
-    if item.new:
-        out["newObject"] = item.new
-    if item.origin:
-        out["origin"] = item.origin
-    if item.way_out:
-        out["fix"] = {"text": item.way_out}
-    return out

@@ -11,6 +11,7 @@ from kubectl_dra.api.claims import devices_of
 from kubectl_dra.errors import DraError
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.phrase import Words
+from kubectl_dra.grouped import grouped
 from kubectl_dra.lint.finding import LocatedFinding, Report, Severity
 from kubectl_dra.manifests.inputs import is_file
 from kubectl_dra.migrate.codes import PAGES
@@ -18,8 +19,8 @@ from kubectl_dra.migrate.landing import SHOWN, changed_total
 from kubectl_dra.migrate.model import ClusterHas, LandingComparison, MigratedFile, MigrationReport, Remark, Sort
 from kubectl_dra.report.color import Painter
 from kubectl_dra.report.explain_words import reason
-from kubectl_dra.report.finding_counts import FindingCount, write_counts
 from kubectl_dra.report.phrases import written
+from kubectl_dra.report.table import FindingCount, write_counts
 from kubectl_dra.text import amount, join, out_of, some
 
 _STYLES: Final[Mapping[Sort, str]] = {
@@ -136,18 +137,17 @@ def _with_classes(driver: str, classes: Sequence[str]) -> str:
 
 def _counts(report: MigrationReport) -> list[FindingCount]:
     """The remarks by code, what is left to people first."""
-    grouped: dict[tuple[Sort, str], list[Remark]] = {}
-    for item in report.items():
-        grouped.setdefault((item.sort, item.code), []).append(item)
-    rows = sorted(grouped.items(), key=lambda row: (_FIRST.index(row[0][0]), -len(row[1])))
+    groups = grouped(((item.sort, item.code), item) for item in report.items())
+    rows = sorted(groups.items(), key=lambda row: (_FIRST.index(row[0][0]), -len(row[1])))
     return [
-        FindingCount(_WORDS[sort], f"{code} {PAGES[code].name if code in PAGES else ''}", len(items), _files(items))
+        FindingCount(
+            _WORDS[sort],
+            f"{code} {PAGES[code].name if code in PAGES else ''}",
+            len(items),
+            tuple(dict.fromkeys(item.file for item in items)),
+        )
         for (sort, code), items in rows
     ]
-
-
-def _files(items: Sequence[Remark]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(item.file for item in items))
 
 
 def _items(out: Painter, file: MigratedFile, seen: dict[tuple[str, str], Remark]) -> None:

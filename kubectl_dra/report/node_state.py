@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.api.taints import distinct
 from kubectl_dra.command import CommandLine, kubectl
-from kubectl_dra.drivers.hardware import PluginShare, served_by
+from kubectl_dra.drivers.hardware import served_by
 from kubectl_dra.drivers.health import DriverState, NodeDriver
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.devices.inventory import DeviceRow
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.driver_words import why
 from kubectl_dra.explain.holders import ClaimHolder, HolderState
-from kubectl_dra.explain.node_state import HeldHere, NodeAnswer
+from kubectl_dra.explain.node_state import NodeAnswer
 from kubectl_dra.explain.phrase import with_owner
+from kubectl_dra.grouped import grouped
 from kubectl_dra.report.blocks import Answer, Block, Items, Section, TableBlock, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.color import Painter
@@ -24,11 +25,11 @@ from kubectl_dra.report.devices_json import taint_of
 from kubectl_dra.report.explain_commands import Invocation, command, making
 from kubectl_dra.report.explain_json import items_json
 from kubectl_dra.report.explain_words import fix, parts
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, object_json
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, filled, object_json
 from kubectl_dra.report.phrases import commands_of, compressed, sentences, written
-from kubectl_dra.report.remedy_json import commands_json, unread_json
+from kubectl_dra.report.remedy_json import command_json, commands_json, unread_json
 from kubectl_dra.report.table import EMPTY, UNKNOWN
-from kubectl_dra.text import amount, some
+from kubectl_dra.text import amount, are, some
 
 _ROWS: Final = 5
 """Pods of which short text has a row."""
@@ -63,7 +64,7 @@ def _but_cordon(state: NodeAnswer) -> tuple[str, str]:
         return subject, f"nothing is wrong here; it has no DRA driver{_limits(state)}"
     new = [row.driver for row in state.drivers if row.state is DriverState.STARTING]
     if new:
-        return subject, f"nothing is wrong here; {some(new)} {'is' if len(new) == 1 else 'are'} starting"
+        return subject, f"nothing is wrong here; {some(new)} {are(len(new))} starting"
     drivers, idle = some([row.driver for row in state.drivers]), f"{_idle(state)}{_limits(state)}"
     if not state.pods:
         return subject, f"nothing is wrong with {drivers}; no pod here needs devices{idle}"
@@ -76,7 +77,7 @@ def _idle(state: NodeAnswer) -> str:
     """Note on devices that are held for no pod."""
     unused = [held for held in state.others if held.holder.standing in (HolderState.UNUSED, HolderState.ENDED)]
     count = len({device for held in unused for device in held.devices})
-    return f"; {amount(count)} {'is' if count == 1 else 'are'} idle" if count else ""
+    return f"; {amount(count)} {are(count)} idle" if count else ""
 
 
 def _unseen(state: NodeAnswer) -> str:
@@ -101,10 +102,11 @@ def _limits(state: NodeAnswer) -> str:
     """What else keeps pods from devices here: taints of some, and device plugins that have nothing left."""
     said = []
     if state.tainted:
-        said.append(f"{len(state.tainted):,} of {amount(state.published)} {_are(len(state.tainted))} tainted")
+        said.append(f"{len(state.tainted):,} of {amount(state.published)} {are(len(state.tainted))} tainted")
     for share in state.plugins:
         unhealthy = f", and {share.unhealthy:,} unhealthy" if share.unhealthy else ""
-        offer = f"a device plugin offers {share.offered:,} {share.resource}, {_used(share)} in use{unhealthy}"
+        used = "all" if share.full and share.offered else f"{share.used:,}"
+        offer = f"a device plugin offers {share.offered:,} {share.resource}, {used} in use{unhealthy}"
         both = any(row.driver == served_by(share.resource) and row.devices for row in state.drivers)
         said.append(f"{offer}{', and the driver may give a pod the same ones' if both else ''}")
     return "".join(f"; {text}" for text in said)
@@ -115,14 +117,6 @@ def _waiting(state: NodeAnswer) -> str:
     pods = [str(pod) for pod in state.awaiting]
     these = "pod" if len(pods) == 1 else "pods"
     return f"; {these} {some(pods, 3)} {'waits' if these == 'pod' else 'wait'} for its devices" if pods else ""
-
-
-def _used(share: PluginShare) -> str:
-    return "all" if share.full and share.offered else f"{share.used:,}"
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
 
 
 def write_node_state(state: NodeAnswer, invocation: Invocation, color: str = "auto", *, full: bool = False) -> None:
@@ -151,7 +145,8 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
         table = TableBlock(rows, ("STATE", "CAUSE"), full, left=hidden, how="--full shows them", amid=True)
         yield Section("Pods that need devices", (table,))
     if state.plugins:
-        rows = [("RESOURCE", "OFFERED", "IN-USE", "PODS"), *(_share(share) for share in state.plugins)]
+        rows = [("RESOURCE", "OFFERED", "IN-USE", "PODS")]
+        rows += [(of.resource, f"{of.offered:,}", f"{of.used:,}", some(of.pods, 3) or EMPTY) for of in state.plugins]
         yield Section("Device plugins here", (TableBlock(rows, ("PODS",), amid=True),))
     if state.others:
         claims = [(h.holder.claim.key, _names(h.devices, state), _for_whom(h.holder)) for h in state.others]
@@ -164,9 +159,7 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
             "Claims that hold devices here" if unseen else "Claims that hold devices for no pod here", (table,)
         )
     if state.tainted:
-        groups: dict[Hashable, list[DeviceRow]] = {}
-        for row in state.tainted:
-            groups.setdefault(tuple((str(taint), taint.rule) for taint in row.taints), []).append(row)
+        groups = grouped((tuple((str(taint), taint.rule) for taint in row.taints), row) for row in state.tainted)
         tainted: list[tuple[str, ...]] = [
             (_names([row.id for row in rows], state), *_taints(rows)) for rows in groups.values()
         ]
@@ -223,15 +216,13 @@ def _in_answer(row: NodeDriver, state: NodeAnswer) -> bool:
 def _names(devices: Sequence[DeviceID], state: NodeAnswer) -> str:
     """Names of devices, with the driver where the node has several, and the pool where it is not called like it."""
     several = len({row.driver for row in state.drivers}) > 1
-    by_pool: dict[str, list[str]] = {}
-    for device in devices:
+
+    def place(device: DeviceID) -> str:
         parts = (device.driver if several else "", device.pool if device.pool != state.name else "")
-        by_pool.setdefault("".join(f"{part}/" for part in parts if part), []).append(device.device)
+        return "".join(f"{part}/" for part in parts if part)
+
+    by_pool = grouped((place(device), device.device) for device in devices)
     return some([f"{pool}{compressed(names)}" for pool, names in by_pool.items()], 3) or EMPTY
-
-
-def _share(share: PluginShare) -> tuple[str, ...]:
-    return share.resource, f"{share.offered:,}", f"{share.used:,}", some(share.pods, 3) or EMPTY
 
 
 def _for_whom(holder: ClaimHolder) -> str:
@@ -280,26 +271,18 @@ def _next(state: NodeAnswer, invocation: Invocation) -> CommandLine | None:
     return kubectl("dra", "explain", kind="pod", name=stuck[0].name, namespace=stuck[0].namespace)
 
 
-def _commands(held: HeldHere, invocation: Invocation) -> dict[str, Any]:
-    return _with_commands(making([held.freeing]) if held.freeing is not None else (), invocation)
-
-
-def _with_commands(commands: Sequence[CommandLine], invocation: Invocation) -> dict[str, Any]:
-    return {"commands": told} if (told := commands_json(*commands, where=invocation.where)) else {}
-
-
 def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]:
     """The same as data, with the whole answer about each pod."""
     lead, reason = node_answer(state)
-    ready = state.object.ready if state.object is not None else None
-    out: dict[str, Any] = {
+    where = invocation.where
+    return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "NodeAnswer",
         "subject": {"kind": "Node", "name": state.name},
         "exists": state.object is not None,
-        **({} if ready is None else {"ready": ready}),
+        **filled(ready=state.object.ready if state.object is not None else None),
         "answer": f"{lead}: {reason}.",
-        "fix": {"text": _fix(state), **_with_commands(_fix_commands(state, invocation), invocation)},
+        "fix": {"text": _fix(state), **filled(commands=commands_json(*_fix_commands(state, invocation), where=where))},
         "drivers": [
             {"driver": row.driver, "state": row.state.value, "deviceCount": row.devices, "why": written(why(row))}
             for row in state.drivers
@@ -309,8 +292,8 @@ def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]
             {
                 **object_json(held.holder.claim.metadata.namespace, held.holder.claim.metadata.name),
                 "state": held.holder.standing.name.lower(),
-                "devices": [device_json(device) for device in held.devices],
-                **_commands(held, invocation),
+                "devices": [*map(device_json, held.devices)],
+                **filled(commands=commands_json(*making([held.freeing]), where=where)),
             }
             for held in state.others
         ],
@@ -327,10 +310,8 @@ def node_state_json(state: NodeAnswer, invocation: Invocation) -> dict[str, Any]
             }
             for share in state.plugins
         ],
-        **({"awaiting": [object_json(pod.namespace, pod.name) for pod in state.awaiting]} if state.awaiting else {}),
+        **filled(awaiting=[object_json(pod.namespace, pod.name) for pod in state.awaiting]),
         "unread": unread_json(state.unread),
         "items": items_json(state.pods, invocation),
+        **filled(next=command_json(_next(state, invocation), where=where)),
     }
-    if shown := commands_json(_next(state, invocation), where=invocation.where):
-        (out["next"],) = shown
-    return out

@@ -1,24 +1,27 @@
-"""Every pending claim as a table: who waits, and the first cause of each."""
+"""Every pending claim as a table: who waits, and the first cause of each; and as JSON (``schemas/explain.json``)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, chain
-from typing import Final
+from typing import Any, Final
 
-from kubectl_dra.command import Argv, ClusterFlags, CommandLine, kubectl
+from kubectl_dra.command import Argv, ClusterFlags, CommandLine, kubectl, misnamed
 from kubectl_dra.exit_codes import Verdict
 from kubectl_dra.explain.next_step import to_see_more
 from kubectl_dra.explain.overview import Alike, Overview
-from kubectl_dra.explain.pending_alike import remedy
-from kubectl_dra.report.blocks import noted, shell
+from kubectl_dra.explain.pending_alike import remedy, without_pod
+from kubectl_dra.neighbours.no_pod import UnmadeLauncher
+from kubectl_dra.report.blocks import Answer, Block, Items, Section, Tone, noted, prose, shell
 from kubectl_dra.report.blocks_text import LINES, write_blocks, write_command
 from kubectl_dra.report.color import Painter
 from kubectl_dra.report.explain_commands import Invocation, command
+from kubectl_dra.report.explain_json import items_json
 from kubectl_dra.report.explain_words import is_stuck, overview_answer, reason
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, filled, object_json
 from kubectl_dra.report.phrases import commands_of, sentences, written
-from kubectl_dra.report.table import aligned, fitted
-from kubectl_dra.report.virtual_machine import cells_of
+from kubectl_dra.report.remedy_json import command_json, notes_json, unread_json
+from kubectl_dra.report.table import EMPTY, aligned, fitted
 from kubectl_dra.text import some
 
 HEADER = ("NAMESPACE", "NAME", "VERDICT", "CAUSE", "REASON")
@@ -67,7 +70,9 @@ def write_overview(
             write_blocks(out, [shell((more,), where, "Next")])
         return
     ranked = sorted(overview.found, key=lambda alike: (-alike.exit_code, -len(alike.names)))
-    rows = [row for alike in ranked for row in (_each(alike) if full else (cells(alike),))]
+    rows = list(map(cells, ranked))
+    if full:
+        rows = [(row[0], name, *row[2:]) for alike, row in zip(ranked, rows, strict=True) for name in alike.names]
     header, *blocks = fitted([HEADER, *rows], out.limit, BELOW, prose=True)
     room = LINES - 6 - (len(overview.notes) + 3 if overview.notes else 0)
     long = sum(map(len, blocks)) > room
@@ -134,12 +139,6 @@ def _notes(out: Painter, overview: Overview, where: ClusterFlags) -> None:
         write_blocks(out, [noted(sentences(said), commands_of(said), where)])
 
 
-def _each(alike: Alike) -> Iterator[tuple[str, ...]]:
-    """The cells of each that waits for the same."""
-    namespace, _, *rest = cells(alike)
-    return ((namespace, name, *rest) for name in alike.names)
-
-
 def cells(alike: Alike) -> tuple[str, ...]:
     """The cells of ``HEADER``."""
     diagnosis = alike.diagnosis
@@ -155,3 +154,59 @@ def cells(alike: Alike) -> tuple[str, ...]:
         verdict = f"{'' if alike.served.always else 'at least '}{alike.served.fewest:,} of {alike.served.pods:,} fit"
         why = f"{why}; the others want the same devices"
     return diagnosis.namespace, some(alike.names, 1), verdict, cause, why
+
+
+def overview_json(overview: Overview, invocation: Invocation) -> dict[str, Any]:
+    """Every pending claim: a DiagnosisList, each item with the pods and claims that it represents."""
+    found = zip(overview.found, items_json([alike.diagnosis for alike in overview.found], invocation), strict=True)
+    return {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "DiagnosisList",
+        "answer": overview_answer(overview),
+        **notes_json(overview.notes, invocation.where),
+        "unread": unread_json(overview.unread),
+        "items": [
+            {**item, "standsFor": list(alike.names), **filled(served=alike.served and alike.served.fewest)}
+            for alike, item in found
+        ],
+        **filled(withoutPod=[_unmade_json(launcher, invocation.where) for launcher in overview.unmade]),
+    }
+
+
+# A virtual machine of which KubeVirt cannot make the pod: the API server's reason, what to do, and what to look at.
+
+
+def write_unmade(launcher: UnmadeLauncher, where: ClusterFlags, color: str = "auto") -> None:
+    """Write the answer, what to do, and what to look at."""
+    fix = Section("Fix", (Items(((prose(written(remedy(launcher)), hang=0),),)),))
+    blocks: list[Block] = [Answer(_answer(launcher), "", Tone.BAD), fix, shell((_next(launcher),), where, "Next")]
+    write_blocks(Painter(None, color), blocks)
+
+
+def unmade_json(launcher: UnmadeLauncher, where: ClusterFlags) -> dict[str, Any]:
+    """A VirtualMachineAnswer."""
+    return {"schemaVersion": SCHEMA_VERSION, "kind": "VirtualMachineAnswer", **_unmade_json(launcher, where)}
+
+
+def _unmade_json(launcher: UnmadeLauncher, where: ClusterFlags) -> dict[str, Any]:
+    """The same as an entry of a list."""
+    return {
+        "subject": object_json(launcher.namespace, launcher.name, "VirtualMachineInstance"),
+        "answer": f"{_answer(launcher)}.",
+        "fix": {"text": written(remedy(launcher))},
+        "next": command_json(_next(launcher), where=where),
+    }
+
+
+def cells_of(launcher: UnmadeLauncher) -> tuple[str, ...]:
+    """Its row in the list of what is pending."""
+    return launcher.namespace, f"vmi/{launcher.name}", "no-pod", EMPTY, written(without_pod(launcher))
+
+
+def _answer(launcher: UnmadeLauncher) -> str:
+    return written(without_pod(launcher)).removesuffix(".")
+
+
+def _next(launcher: UnmadeLauncher) -> CommandLine:
+    words = ("kubectl", "get", f"vmi/{launcher.name}", "-n", launcher.namespace, "-o", "yaml")
+    return CommandLine(words, misnamed=misnamed((launcher.name, launcher.namespace)))

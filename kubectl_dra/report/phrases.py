@@ -31,10 +31,13 @@ from kubectl_dra.api.claims import DeviceResult
 from kubectl_dra.api.meta import kind_plural
 from kubectl_dra.api.releases import default_features, parse_release
 from kubectl_dra.api.slices import DeviceID, PoolID
+from kubectl_dra.api.slices import DeviceID
+from kubectl_dra.cluster.kinds import kind_plural
 from kubectl_dra.cluster.snapshot import ABSENT
 from kubectl_dra.command import CommandLine
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject, Words
 from kubectl_dra.explain.unread import NotSeen, Unread
+from kubectl_dra.grouped import grouped
 from kubectl_dra.text import amount, either, some
 
 if TYPE_CHECKING:
@@ -311,14 +314,11 @@ def devices_named(devices: Sequence[DeviceID], limit: int = _SHOWN) -> str:
 
     Of several pools so many are named, and how many devices there are besides.
     """
-    by_pool: dict[PoolID, list[str]] = {}
-    for device in devices:
-        by_pool.setdefault(PoolID(device.driver, device.pool), []).append(device.device)
     parts: list[tuple[str, int]] = []
-    for pool, names in by_pool.items():
+    for pool, names in grouped((f"{device.driver}/{device.pool}", device.device) for device in devices).items():
         short = _ranged(names)
         ranges = [(short, len(names))] if short else [(name, 1) for name in names]
-        parts += [(f"{pool.driver}/{pool.name}/{name}", count) for name, count in ranges]
+        parts += [(f"{pool}/{name}", count) for name, count in ranges]
     left = sum(count for _, count in parts[limit:])
     return ", ".join(text for text, _ in parts[:limit]) + (f" and {left:,} more" if left else "")
 

@@ -21,6 +21,8 @@ from kubectl_dra.report.explain_commands import Invocation, command, making, sup
 from kubectl_dra.report.explain_words import fix
 from kubectl_dra.report.json_shapes import (
     device_json,
+    filled,
+    gap_json,
     given_json,
     key_json,
     not_starting_json,
@@ -29,7 +31,6 @@ from kubectl_dra.report.json_shapes import (
     pool_json,
 )
 from kubectl_dra.report.phrases import commands_of, fields_of, template_of, written
-from kubectl_dra.report.structured import gap_json
 
 # A fact as data: its words, and the objects, devices and numbers that they are made of; and what was not read.
 
@@ -49,16 +50,14 @@ class TypedPart(NamedTuple):
 
 def evidence_json(fact: Evidence) -> dict[str, Any]:
     """The fact as text, what it is about, and what was found there."""
-    out: dict[str, Any] = {
+    return {
         "what": written(fact.object),
         "field": written(fact.field),
         "value": written(fact.value),
         "about": _listed([*_parts(fact.object), *_parts(fact.field)]),
         "found": _listed(_parts(fact.value)),
+        **filled(language="cel" if fact.is_cel else ""),
     }
-    if fact.is_cel:
-        out["language"] = "cel"
-    return out
 
 
 def _parts(words: object, name: str = "", unit: str = "") -> Iterator[TypedPart]:
@@ -100,21 +99,15 @@ def _entry(part: TypedPart) -> tuple[str, dict[str, Any] | str]:
     if isinstance(value, PoolID):
         return "pools", pool_json(value)
     if isinstance(value, ObjectName):
-        where = {"namespace": value.namespace} if value.namespace else {}
         if value.kind == "Node":
             return "nodes", value.name
-        if value.kind in _LISTS:
-            return _LISTS[value.kind], {**where, "name": value.name}
-        return "objects", {"kind": value.kind, **where, "name": value.name}
-    named = {"name": part.name} if part.name else {}
+        named = {**filled(namespace=value.namespace), "name": value.name}
+        return (_LISTS[value.kind], named) if value.kind in _LISTS else ("objects", {"kind": value.kind, **named})
     if isinstance(value, Quantity):
-        return "quantities", {**named, "quantity": str(value), "number": _number(value.nanos)}
-    return "numbers", {**named, "number": value, **({"unit": part.unit} if part.unit else {})}
-
-
-def _number(nanos: int) -> int | float:
-    whole, rest = divmod(nanos, _NANO)
-    return nanos / _NANO if rest else whole
+        whole, rest = divmod(value.nanos, _NANO)
+        number = value.nanos / _NANO if rest else whole
+        return "quantities", filled(name=part.name, quantity=str(value), number=number)
+    return "numbers", filled(name=part.name, number=value, unit=part.unit)
 
 
 def unread_json(said: Iterable[Words]) -> list[dict[str, Any]]:
@@ -125,13 +118,19 @@ def unread_json(said: Iterable[Words]) -> list[dict[str, Any]]:
 def notes_json(notes: Sequence[Words], where: ClusterFlags) -> dict[str, Any]:
     """Notes, and the commands that text has beside them."""
     beside = (command for commands in commands_of(notes).values() for command in commands)
-    shown = commands_json(*beside, where=where)
-    return {"notes": [written(note) for note in notes], **({"noteCommands": shown} if shown else {})}
+    return {"notes": [*map(written, notes)], **filled(noteCommands=commands_json(*beside, where=where))}
+
+
+def remedy_json(remedy: Remedy | None, where: ClusterFlags) -> dict[str, Any]:
+    """What mends something, and the commands that do it."""
+    if remedy is None:
+        return {}
+    return {"text": written(remedy.change), **filled(commands=commands_json(*remedy.commands, where=where))}
 
 
 def fix_json(finding: Finding, asked: Invocation, rank: int | None) -> dict[str, Any]:
     """What ends a cause: its text, its ``rank`` among all fixes, and if it was proved the changes and the proof."""
-    remedy, out = finding.remedy, {"text": fix(finding), **({"rank": rank} if rank else {})}
+    remedy, out = finding.remedy, {"text": fix(finding), **filled(rank=rank)}
     changes = remedy.made if remedy is not None else ()
     how = _how(changes, remedy, asked, finding.place_of_fix)
     if remedy is None or remedy.proof is None:
@@ -163,6 +162,11 @@ def commands_json(*commands: CommandLine | None, where: ClusterFlags) -> list[di
     ]
 
 
+def command_json(command: CommandLine | None, *, where: ClusterFlags) -> dict[str, Any] | None:
+    """One command in the same shape; None where there is none."""
+    return next(iter(commands_json(command, where=where)), None)
+
+
 def _changes(changes: Sequence[Change], steps: Sequence[ChangeStep], price: Price, proof: Proof) -> dict[str, Any]:
     steps_told = [_step(step, written(change)) for change, step in zip(changes, steps, strict=True)]
     priced = {"price": price.name.lower().replace("_", "-"), "changes": steps_told} if steps_told else {}
@@ -173,65 +177,51 @@ def _how(
     changes: Sequence[Change], remedy: Remedy | RemedyPlan | None, invocation: Invocation, place: NextStep | None
 ) -> dict[str, Any]:
     """Commands that make the changes or suppose them; without either, what to look at."""
-    out: dict[str, Any] = {}
-    what_if = remedy.what_if if remedy is not None else ()
-    if supposed := [str(change) for change in what_if if change.kind != WITH_NODE]:
-        out["whatIf"] = supposed
+    what_if, where = remedy.what_if if remedy is not None else (), invocation.where
     own = remedy.commands if isinstance(remedy, Remedy) else ()
-    if commands := commands_json(*making(changes), *own, where=invocation.where):
-        out["commands"] = commands
-    elif not what_if and (seen := commands_json(command(place, invocation), where=invocation.where)):
-        out["commands"] = seen
-    if tried := commands_json(supposing(what_if, invocation), where=invocation.where):
-        (out["tryWith"],) = tried
-    return out
+    commands = commands_json(*making(changes), *own, where=where)
+    return filled(
+        whatIf=[str(change) for change in what_if if change.kind != WITH_NODE],
+        commands=commands if commands or what_if else commands_json(command(place, invocation), where=where),
+        tryWith=command_json(supposing(what_if, invocation), where=where),
+    )
 
 
 def _step(step: ChangeStep, text: str) -> dict[str, Any]:
-    out: dict[str, Any] = {"kind": step.kind.value, "text": text, "target": dict(_target(step.target))}
+    out: dict[str, Any] = {"kind": step.kind.value, "text": text, "target": _target(step.target)}
     if step.before is not None:
         out["from"] = _value(step.before)
     if step.after is not None:
         out["to"] = _value(step.after)
-    if step.frees:
-        out["frees"] = [device_json(device) for device in step.frees]
-    if step.holders:
-        out["holders"] = [_holder(holder) for holder in step.holders]
-    return out
+    return out | filled(frees=[*map(device_json, step.frees)], holders=[*map(_holder, step.holders)])
 
 
-def _target(target: StepTarget) -> Iterator[tuple[str, Any]]:
-    for name, keys in (("claims", target.claims), ("pods", target.pods)):
-        if keys:
-            yield name, [key_json(key) for key in keys]
-    if target.nodes:
-        yield "nodes", list(target.nodes)
-    if target.pool is not None:
-        yield "pools", [pool_json(target.pool)]
-    for name, text in (("request", target.request), ("field", target.field), ("term", target.term)):
-        if text:
-            yield name, text
+def _target(target: StepTarget) -> dict[str, Any]:
+    return filled(
+        claims=[*map(key_json, target.claims)],
+        pods=[*map(key_json, target.pods)],
+        nodes=[*target.nodes],
+        pools=[pool_json(target.pool)] if target.pool is not None else [],
+        request=target.request,
+        field=target.field,
+        term=target.term,
+    )
 
 
 def _value(value: StepValue) -> Any:
     if isinstance(value, DeviceConstraint):
-        parts = (("requests", list(value.requests)), ("matchAttribute", value.match_attribute))
-        return {name: part for name, part in (*parts, ("distinctAttribute", value.distinct_attribute)) if part}
+        match, distinct = value.match_attribute, value.distinct_attribute
+        return filled(requests=[*value.requests], matchAttribute=match, distinctAttribute=distinct)
     if isinstance(value, tuple):
-        named = ([("key", taint.key), ("value", taint.value), ("effect", taint.effect)] for taint in value)
-        return [{name: text for name, text in taint if text} for taint in named]
+        return [filled(key=taint.key, value=taint.value, effect=taint.effect) for taint in value]
     return value
 
 
 def _holder(holder: StepHolder) -> dict[str, Any]:
     claim = key_json(holder.claim)
     pods = [object_json(claim["namespace"], pod) for pod in holder.pods]
-    out: dict[str, Any] = {"claim": claim, "state": holder.state, "pods": pods}
-    if holder.owner:
-        out["owner"] = owner_json(holder.owner_kind, holder.owner)
-    if holder.priority is not None:
-        out["priority"] = holder.priority
-    return out
+    owner = owner_json(holder.owner_kind, holder.owner) if holder.owner else None
+    return {"claim": claim, "state": holder.state, "pods": pods, **filled(owner=owner, priority=holder.priority)}
 
 
 def _proof(proof: Proof) -> dict[str, Any]:
@@ -240,29 +230,25 @@ def _proof(proof: Proof) -> dict[str, Any]:
         "ran": "filters-and-allocation" if proof.filters else "allocation",
         "with": proof.tried.value,
     }
-    if proof.request:
-        out["request"] = proof.request
+    out |= filled(request=proof.request)
     if proof.like:
         out["newNodeLike"] = proof.like
     else:
-        out["node"] = proof.node
-        out["devices"] = given_json(proof.claims)
+        out |= {"node": proof.node, "devices": given_json(proof.claims)}
     if proof.nodes:
-        out["nodes"] = list(proof.nodes)
-        out["moreNodesMayFit"] = proof.more
-    if proof.not_starting:
-        out["notStarting"] = [not_starting_json(node) for node in proof.not_starting]
-    if proof.beside is not None:
-        beside = proof.beside
-        if beside.aside or beside.changed:
-            out["otherRequests"] = "set-aside" if beside.aside else "changed-as-well"
-        for name, requests in (("changedAsWell", beside.changed), ("setAside", beside.aside)):
-            if requests:
-                out[name] = [{"claim": key_json(other.claim), "request": other.request} for other in requests]
-        if beside.causes:
-            out["otherCauses"] = list(beside.causes)
-        if beside.rivals:
-            out["rivals"] = [key_json(key) for key in beside.rivals]
-        if beside.successor:
-            out["successorOf"] = beside.successor
+        out |= {"nodes": [*proof.nodes], "moreNodesMayFit": proof.more}
+    out |= filled(notStarting=[*map(not_starting_json, proof.not_starting)])
+    if (beside := proof.beside) is not None:
+        changed, aside = (
+            [{"claim": key_json(other.claim), "request": other.request} for other in others]
+            for others in (beside.changed, beside.aside)
+        )
+        out |= filled(
+            otherRequests="set-aside" if aside else "changed-as-well" if changed else "",
+            changedAsWell=changed,
+            setAside=aside,
+            otherCauses=[*beside.causes],
+            rivals=[*map(key_json, beside.rivals)],
+            successorOf=beside.successor,
+        )
     return out

@@ -15,13 +15,14 @@ from kubectl_dra.fit.result import WorkloadFit
 from kubectl_dra.fit.sharing import MAX_CONSUMERS, SharingNeed, SharingWay, WrittenWay
 from kubectl_dra.fit.sharing_parts import Amount
 from kubectl_dra.fit.sharing_proof import Divided, ShareAnswer, TriedWay
+from kubectl_dra.grouped import grouped
 from kubectl_dra.report.blocks import Block, ShellCommand, TableBlock, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks, write_command
 from kubectl_dra.report.color import Painter, tell
 from kubectl_dra.report.explain_commands import Invocation
 from kubectl_dra.report.fit_stop_words import fix_commands, own_fix, stop
 from kubectl_dra.report.fit_words import missing
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, object_json
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, filled, object_json
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import commands_json, unread_json
 from kubectl_dra.report.table import EMPTY
@@ -49,11 +50,8 @@ _BEST: Final = (
 
 def headline(answer: ShareAnswer) -> str:
     """The answer in one sentence."""
-    return f"{_who(answer)}, class {answer.device_class}: {_said(answer)[0]}."
-
-
-def _who(answer: ShareAnswer) -> str:
-    return f"{answer.containers} containers of one pod" if answer.containers else amount(answer.pods, "pod")
+    who = f"{answer.containers} containers of one pod" if answer.containers else amount(answer.pods, "pod")
+    return f"{who}, class {answer.device_class}: {_said(answer)[0]}."
 
 
 def _said(answer: ShareAnswer) -> tuple[str, Tone]:
@@ -140,12 +138,9 @@ def _why_not(answer: ShareAnswer) -> Iterator[Block]:
     """Why not by a way, or not for all pods."""
     for (placed, why), of_ways in _stopped(answer.working).items():
         yield prose(f"{'Not all by' if placed else 'Not by'} {', '.join(of_ways)}: {_after(placed, why)}.")
-    impossible: dict[str, list[str]] = {}
     # Where nothing matches the class, what would share a device is no advice.
-    for way in answer.working if answer.devices or answer.works else ():
-        if way.fit is None:
-            impossible.setdefault(written(way.written.impossible), []).append(way.written.way)
-    for why, of_ways in impossible.items():
+    ways = [way.written for way in answer.working if way.fit is None and (answer.devices or answer.works)]
+    for why, of_ways in grouped((written(way.impossible), way.way) for way in ways).items():
         yield prose(f"Not by {', '.join(of_ways)}: {why}.")
     for way in answer.working:
         for need in way.refused:
@@ -173,13 +168,11 @@ def _tolerating(answer: ShareAnswer) -> Iterator[Block]:
 
 def _beside(answer: ShareAnswer) -> Iterator[Block]:
     """What else to know of the ways."""
-    said_of: dict[str, list[str]] = {}
     for way in answer.working:
         if way.written.device_class and (answer.devices or way.works):
             yield prose(f"By {way.written.way}: {_other_class(way.written, answer.device_class)}.")
-        for finding in way.findings:
-            said_of.setdefault(finding, []).append(way.written.way)
-    for finding, of in said_of.items():
+    said_of = ((finding, way.written.way) for way in answer.working for finding in way.findings)
+    for finding, of in grouped(said_of).items():
         # Nobody applies what does not work.
         if answer.works.isdisjoint(of):
             continue
@@ -229,13 +222,13 @@ def _elsewhere(idle: Sequence[NotStarting]) -> str:
     return f"the scheduler may as well take {idle[0].node}, where {written(idle[0].why)}"
 
 
-def _stopped(ways: Sequence[TriedWay]) -> dict[tuple[int, str], list[str]]:
+def _stopped(ways: Sequence[TriedWay]) -> dict[tuple[int, str], list[SharingWay]]:
     """Number of pods that start and why not all do, with the ways of which that is true."""
-    out: dict[tuple[int, str], list[str]] = {}
-    for way in ways:
-        if way.fit is not None and not way.fit.all_placed and not way.refused and (why := _why(way.fit)):
-            out.setdefault((way.placed, why), []).append(way.written.way)
-    return out
+    return grouped(
+        ((way.placed, why), way.written.way)
+        for way in ways
+        if way.fit is not None and not way.fit.all_placed and not way.refused and (why := _why(way.fit))
+    )
 
 
 def _after(placed: int, why: str) -> str:
@@ -352,15 +345,14 @@ def write_needs(answer: ShareAnswer, where: ClusterFlags) -> None:
 
 def to_json(answer: ShareAnswer, where: ClusterFlags) -> dict[str, Any]:
     """A ShareReport: every way with its manifest."""
-    spaces = list(answer.missing_namespaces)
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "ShareReport",
         "answer": headline(answer),
-        "missingNamespaces": spaces,
-        **({"commands": commands_json(*map(creating_namespace, spaces), where=where)} if spaces else {}),
+        "missingNamespaces": [*answer.missing_namespaces],
+        **filled(commands=commands_json(*map(creating_namespace, answer.missing_namespaces), where=where)),
         "deviceClass": answer.device_class,
-        **({"containers": answer.containers} if answer.containers else {}),
+        **filled(containers=answer.containers or None),
         "items": [_way_json(way, where) for way in answer.ways],
         **_helping_json(answer),
     }
@@ -372,7 +364,7 @@ def _helping_json(answer: ShareAnswer) -> dict[str, Any]:
     if answer.tolerating is not None:
         taints, again = answer.tolerating
         ways = [
-            {"way": way.written.way.value, "placed": way.placed, **({"reason": why} if (why := _why(way.fit)) else {})}
+            {"way": way.written.way.value, "placed": way.placed, **filled(reason=_why(way.fit))}
             for way in again.working
             if way.fit is not None
         ]
@@ -387,21 +379,22 @@ def _way_json(way: TriedWay, where: ClusterFlags) -> dict[str, Any]:
     share = way.written.amount
     out: dict[str, Any] = {
         "way": way.written.way.value,
-        **({"sharedCapacity": {"name": share.capacity, "requested": share.value}} if share is not None else {}),
+        **filled(sharedCapacity={"name": share.capacity, "requested": share.value} if share is not None else None),
         "needs": [
             {
                 "name": need.name,
                 "how": written(need.how),
-                **({"driver": need.driver} if need.driver else {}),
-                **({"refused": object_json(need.refused.namespace, need.refused.name)} if need.refused else {}),
-                **({"offOn": list(need.off_on)} if need.off_on else {}),
-                **({"commands": commands} if (commands := commands_json(*need.commands, where=where)) else {}),
+                **filled(
+                    driver=need.driver,
+                    refused=object_json(need.refused.namespace, need.refused.name) if need.refused else None,
+                    offOn=[*need.off_on],
+                    commands=commands_json(*need.commands, where=where),
+                ),
             }
             for need in way.written.needs
         ],
+        **filled(deviceClass=way.written.device_class),
     }
-    if way.written.device_class:
-        out["deviceClass"] = way.written.device_class
     if way.fit is None:
         return {**out, "verdict": "impossible", "reason": written(way.written.impossible)}
     return {
@@ -409,7 +402,7 @@ def _way_json(way: TriedWay, where: ClusterFlags) -> dict[str, Any]:
         "verdict": way.fit.verdict.value,
         "podCount": way.fit.pods,
         "placed": way.placed,
-        **({"reason": why} if not way.fit.all_placed and (why := _why(way.fit)) else {}),
+        **filled(reason="" if way.fit.all_placed else _why(way.fit)),
         "undetermined": [written(why) for why in way.fit.unclear],
         "unread": unread_json(way.fit.unclear),
         "warnings": list(way.findings),

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kubectl_dra.explain.unread import not_read
-from kubectl_dra.report.color import wrap
+from kubectl_dra.report.color import Painter, wrap
 from kubectl_dra.safe_output import one_line
+from kubectl_dra.text import amount, some
 
 if TYPE_CHECKING:
     from kubectl_dra.api.pods import Owner
@@ -171,3 +172,45 @@ def owned_by(owner: Owner | None, nobody: str = EMPTY) -> str:
 def nameless(what: str, kind: str, notes: Iterable[Words]) -> str:
     """What stands in place of a name: that there is none, or that the kind which has it was not read."""
     return f"({what} not read)" if not_read(kind, notes) else f"(no {what})"
+
+
+# What a long list of findings comes to, below it: how many of each sort, and in which files.
+
+
+MANY: Final = 10
+"""So many findings stand on the screen with the summary."""
+SHOWN: Final = 12
+"""Rows of the table; the rest is counted."""
+
+
+class FindingCount(NamedTuple):
+    """The ``number`` of findings of one ``code``, with its name.
+
+    ``sort`` is their severity, or what they are; ``fix`` are the flags that fix some.
+    """
+
+    sort: str
+    code: str
+    number: int
+    files: tuple[str, ...]
+    fix: str = ""
+
+
+def write_counts(out: Painter, counts: Sequence[FindingCount], noun: str = "finding") -> None:
+    """Write the table; nothing if there are few findings, or all are of one sort. ``noun`` is what is counted."""
+    if len(counts) < 2 or sum(count.number for count in counts) <= MANY:
+        return
+    rows = [("COUNT", "WHAT", "CODE", "FIX", "FILES")]
+    for count in counts[:SHOWN]:
+        rows.append((f"{count.number:,}", count.sort, count.code, count.fix or "-", some(count.files, 1)))
+    columns = [index for index, name in enumerate(rows[0]) if name != "FIX" or any(count.fix for count in counts)]
+    first, *blocks = fitted([[row[index] for index in columns] for row in rows], out.limit, ("FILES",))
+    out.write((first[0], "bold"))
+    for block in blocks:
+        for line in block:
+            out.write(line)
+    rest = counts[SHOWN:]
+    if rest:
+        findings = amount(sum(count.number for count in rest), noun)
+        out.write(f"and {findings} with {amount(len(rest), 'other code')}")
+    out.write("")

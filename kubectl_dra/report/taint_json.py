@@ -6,8 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubectl_dra.report.devices_json import holder_json
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, key_json, object_json, owner_json, taint_json
-from kubectl_dra.report.structured import gap_json, yaml_text
+from kubectl_dra.report.json_shapes import (
+    SCHEMA_VERSION,
+    device_json,
+    filled,
+    gap_json,
+    key_json,
+    object_json,
+    owner_json,
+    taint_json,
+    yaml_text,
+)
 from kubectl_dra.report.taint_text import not_seen
 from kubectl_dra.taint.blast_radius import ClaimHit, ClassLeft, PodHit, Radius
 from kubectl_dra.taint.device_taint_rules import REFUSED
@@ -30,7 +39,7 @@ def tainted_json(result: Tainted) -> dict[str, Any]:
         out["wait"] = {
             "reached": result.free,
             "blockers": [
-                _set(
+                filled(
                     **device_json(blocker.device),
                     claim=key_json(blocker.claim),
                     pod=key_json(blocker.pod) if blocker.pod else None,
@@ -64,7 +73,7 @@ def untainted_json(result: Untainted) -> dict[str, Any]:
         "kind": "Untaint",
         "dryRun": result.dry_run,
         "removed": [
-            _set(**device_json(e.device), rule=e.name, taint=taint_json(e.taint), outcome=e.outcome, why=e.why)
+            filled(**device_json(e.device), rule=e.name, taint=taint_json(e.taint), outcome=e.outcome, why=e.why)
             for e in result.removed
         ],
         "staying": [
@@ -84,8 +93,8 @@ def untainted_json(result: Untainted) -> dict[str, Any]:
 
 def list_json(lines: Sequence[TaintLine], notes: Sequence[str]) -> dict[str, Any]:
     """A TaintList: every taint of the cluster."""
-    items = [_line(line) for line in lines]
-    return {"schemaVersion": SCHEMA_VERSION, "kind": "TaintList", "items": items, "notes": list(notes)}
+    items = [*map(_line, lines)]
+    return {"schemaVersion": SCHEMA_VERSION, "kind": "TaintList", "items": items, "notes": [*notes]}
 
 
 def _kind(word: str) -> str:
@@ -93,14 +102,9 @@ def _kind(word: str) -> str:
     return {"pod": "Pod", "claim": "ResourceClaim"}.get(word, word)
 
 
-def _set(**fields: Any) -> dict[str, Any]:
-    """The fields that are not empty."""
-    return {name: value for name, value in fields.items() if value not in ("", None)}
-
-
 def _done(done: RuleDone) -> dict[str, Any]:
     target = done.target
-    out = _set(
+    out = filled(
         **device_json(target.id),
         where=target.where,
         hardwareID=target.hardware,
@@ -111,7 +115,7 @@ def _done(done: RuleDone) -> dict[str, Any]:
         deviceTaintRule=_clean(done.rule),
     )
     if done.server is not None:
-        answer = _set(
+        answer = filled(
             publishedDevices=done.server.published,
             allocatedDevices=done.server.allocated,
             podCount=done.server.pods,
@@ -137,7 +141,7 @@ def _radius(radius: Radius) -> dict[str, Any]:
         "replacements": [
             {
                 **object_json(replacement.namespace, replacement.name, "Pod"),
-                **({"ownedBy": replacement.owner} if replacement.owner else {}),
+                **filled(ownedBy=replacement.owner),
                 "made": replacement.made,
                 "hasPlace": replacement.fits,
             }
@@ -157,7 +161,7 @@ def _radius(radius: Radius) -> dict[str, Any]:
                 "deviceCount": left.devices,
                 "freeCount": left.free,
                 "freeAfter": left.free_after,
-                **({"capacity": capacity} if (capacity := _capacity(left)) else {}),
+                **filled(capacity=_capacity(left)),
             }
             for left in radius.classes
         ],
@@ -168,12 +172,8 @@ def _radius(radius: Radius) -> dict[str, Any]:
 
 def _capacity(left: ClassLeft) -> dict[str, dict[str, str]]:
     return {
-        capacity.name: {
-            "value": str(capacity.total),
-            "remaining": str(capacity.now),
-            "remainingAfter": str(capacity.after),
-        }
-        for capacity in left.capacities
+        room.name: {"value": str(room.total), "remaining": str(room.now), "remainingAfter": str(room.after)}
+        for room in left.capacities
     }
 
 
@@ -189,7 +189,7 @@ def _claim(hit: ClaimHit) -> dict[str, Any]:
 
 def _pod(pod: PodHit) -> dict[str, Any]:
     return {
-        **_set(
+        **filled(
             namespace=pod.namespace,
             name=pod.name,
             uid=pod.uid,
@@ -202,7 +202,7 @@ def _pod(pod: PodHit) -> dict[str, Any]:
             why=pod.why,
             drained=pod.drained or None,
         ),
-        **({} if pod.priority is None else {"priority": pod.priority}),
+        **filled(priority=pod.priority),
         "tolerates": pod.tolerates,
     }
 
@@ -210,7 +210,7 @@ def _pod(pod: PodHit) -> dict[str, Any]:
 def _line(line: TaintLine) -> dict[str, Any]:
     owner = owner_json("ResourceSlice" if line.owner == "driver" else "DeviceTaintRule", line.name)
     return {
-        **_set(
+        **filled(
             taint=taint_json(line.taint),
             owner=owner,
             selects=line.selects,

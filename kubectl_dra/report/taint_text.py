@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final, TextIO, TypeVar
 
 from kubectl_dra.api.claims import Consumer
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import Gap
-from kubectl_dra.command import ClusterFlags, CommandLine, kubectl
+from kubectl_dra.command import ClusterFlags, kubectl
 from kubectl_dra.explain.devices.device_state import DeviceState
+from kubectl_dra.grouped import grouped
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.color import Painter
 from kubectl_dra.report.devices import held_by
 from kubectl_dra.report.phrases import devices_named, written
 from kubectl_dra.report.table import EMPTY
-from kubectl_dra.report.taint_forecast import replaced
 from kubectl_dra.safe_output import lines as names
 from kubectl_dra.taint import times
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClassLeft, PodHit, Radius, worse
 from kubectl_dra.taint.device_taint_rules import REFUSED, RESOURCE, RULES, UNCHANGED, DesiredRule, RuleStage
+from kubectl_dra.taint.replacements import ReplacementPod
 from kubectl_dra.taint.result import ABSENT, REMOVED, SKIPPED, RuleDone, RuleRemoved, Tainted, Untainted, untainting
 from kubectl_dra.taint.targets import Target
 from kubectl_dra.text import amount, are, some
-
-# What ``taint`` could not see, in words: the same in text, JSON and warnings.
 
 
 def why_unread(gap: Gap) -> str:
@@ -66,9 +65,7 @@ def write_targets(targets: Sequence[Target], taints: Sequence[str], stream: Text
     """Write which devices the command is about, by full name, and in words what they get."""
     out = Painter(stream, "never")
     out.sentence(f"{', '.join(taints)} on {amount(len(targets))}:")
-    alike: dict[str, list[Target]] = {}
-    for target in targets:
-        alike.setdefault(_whereabouts(target), []).append(target)
+    alike = grouped((_whereabouts(target), target) for target in targets)
     for where, group in _first([*alike.items()]):
         details = [where, *(target.hardware for target in group if len(group) == 1)]
         shown = ", ".join(filter(None, details))
@@ -263,11 +260,9 @@ def _until(done: RuleDone) -> str:
 def write_planned(entries: Sequence[RuleDone], dry_run: str, stream: TextIO) -> None:
     """Write the lines of rules not written, refused ones first if there are many; of many alike their names."""
     out = Painter(stream, "never")
-    alike: dict[tuple[str, str], list[RuleDone]] = {}
-    for done in sorted(entries, key=lambda done: done.outcome != REFUSED) if len(entries) > MANY else entries:
-        words = f"{taint_words(done.desired, done.stage, when=True)}{_until(done)}"
-        alike.setdefault((done.outcome, words), []).append(done)
-    for (outcome, words), group in alike.items():
+    ranked = sorted(entries, key=lambda done: done.outcome != REFUSED) if len(entries) > MANY else entries
+    words_of = ((done.outcome, f"{taint_words(done.desired, done.stage, when=True)}{_until(done)}") for done in ranked)
+    for (outcome, words), group in grouped(zip(words_of, ranked, strict=True)).items():
         if len(group) <= _LINES or outcome in (REFUSED, SKIPPED):
             for done in _first(group):
                 write_done(done, dry_run, stream)
@@ -339,9 +334,9 @@ def write_staying(result: Untainted, color: str = "auto", stream: TextIO | None 
         out.write("No rule has expired.")
     elif not result.removed:
         out.sentence("There is no rule of kubectl dra to remove.")
-    kept: dict[tuple[str, str, str, CommandLine | None], list[str]] = {}
-    for stays in result.staying:
-        kept.setdefault((str(stays.taint), stays.owner, stays.ended_by, stays.command), []).append(str(stays.device))
+    kept = grouped(
+        ((str(stays.taint), stays.owner, stays.ended_by, stays.command), str(stays.device)) for stays in result.staying
+    )
     for (taint, owner, ended_by, ending), devices in _first([*kept.items()]):
         keep = "keeps" if len(devices) == 1 else "keep"
         text = f"{some(devices, 8)} {keep} taint {taint} of {owner}: {ended_by}."
@@ -360,10 +355,10 @@ def write_allocatable(result: Untainted, color: str = "auto") -> None:
     if result.allocatable and not taken:
         out.write(("Allocatable again.", "green"))
     elif result.allocatable:
-        reasons: dict[str, list[str]] = {}
-        for row in taken:
-            why = f"held by {held_by(row.holders)}" if row.state is DeviceState.HELD else written(row.reason)
-            reasons.setdefault(why, []).append(str(row.id))
+        reasons = grouped(
+            (f"held by {held_by(row.holders)}" if row.state is DeviceState.HELD else written(row.reason), str(row.id))
+            for row in taken
+        )
         for why, ids in _first([*reasons.items()]):
             out.paragraph(f"{some(ids, 8)} {are(len(ids))} untainted: {why}.", indent="  ", first="")
         _write_more(len(reasons), "reason", out)
@@ -378,3 +373,41 @@ def write_allocatable(result: Untainted, color: str = "auto") -> None:
 def write_removed_names(result: Untainted, stream: TextIO) -> None:
     """Write the removed rules, one per line."""
     names((f"{RESOURCE}/{removal.name}" for removal in result.removed if removal.outcome != REFUSED), stream)
+
+
+# Whether a taint would work, and what comes in place of the pods that it deletes.
+
+
+_COMES: Final = (
+    ((True, False), "the pod that its owner makes instead fits nowhere", "the pods made instead fit nowhere"),
+    (
+        (True, None),
+        "whether the pod that its owner makes instead gets a place and starts is unknown",
+        "whether the pods made instead get a place and start is unknown",
+    ),
+    ((False, None), "nobody is known to recreate it", "nobody is known to recreate them"),
+    ((True, True), "the pod that its owner makes instead has a place", "the pods made instead have a place"),
+)
+"""By whether a pod is made in place of a deleted one, and whether it fits: what to say of one, and of several."""
+
+
+def replaced(made: Sequence[ReplacementPod]) -> Iterator[str]:
+    """What comes in place of the pods that are deleted."""
+    groups = grouped(((replacement.made, replacement.fits), replacement) for replacement in made)
+    for key, one, several in _COMES:
+        if like := groups.get(key):
+            names = some([replacement.key for replacement in like], 6)
+            why = f": {like[0].unread}" if like[0].unread is not None else ""
+            yield f"{names}: {one if len(like) == 1 else several}{why}."
+
+
+_SERVED: Final = {
+    None: "Whether it works there is unknown: nothing saved shows that the cluster serves DeviceTaintRules.",
+    False: "The taint would not work: the cluster does not serve DeviceTaintRules. If it did:",
+}
+
+
+def write_served(*, served: bool | None, color: str) -> None:
+    """Write that the taint would not work, before everything else, or that it may not, behind it."""
+    if served is not True:
+        Painter(color=color).paragraph(_SERVED[served], style="yellow")

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kubectl_dra.allocation.features import DEFECTS
 from kubectl_dra.api.limits import MAX_RESULTS
+from kubectl_dra.api.pods import Owner
 from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine
 from kubectl_dra.explain.devices.alike_devices import CapacityRoom
 from kubectl_dra.explain.devices.device_state import DeviceState
@@ -16,7 +17,7 @@ from kubectl_dra.report.bars import PICTURE, legend, with_bars
 from kubectl_dra.report.blocks import TableBlock
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.color import Painter
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, filled, object_json
 from kubectl_dra.report.remedy_json import notes_json, unread_json
 from kubectl_dra.report.table import EMPTY, UNKNOWN, nameless, narrowed, owned_by
 from kubectl_dra.taint import times
@@ -41,9 +42,9 @@ def to_json(report: UseReport, where: ClusterFlags) -> dict[str, Any]:
             "pendingClaims": report.pending,
         },
         "items": [
-            *(_supply(row) for row in report.supply),
-            *(_demand(row) for row in report.demand),
-            *(_claim(row) for row in report.claims),
+            *map(_supply, report.supply),
+            *map(_demand, report.demand),
+            *map(_claim, report.claims),
         ],
         **notes_json(report.notes, where),
         "unread": unread_json((*report.unread, *report.notes)),
@@ -51,59 +52,49 @@ def to_json(report: UseReport, where: ClusterFlags) -> dict[str, Any]:
 
 
 def _supply(row: DeviceSupply) -> dict[str, Any]:
-    out: dict[str, Any] = {
+    largest = row.largest
+    request = {"count": largest.count, "node": largest.node, "atLeast": largest.at_least} if largest is not None else {}
+    return {
         "name": row.name,
         "deviceCount": row.tally.devices,
         "states": {state.value: count for state, count in row.tally.states.items()},
         "idle": row.idle,
         "nodeCount": row.tally.nodes,
+        "heldPart": round(row.held_part, 4),
+        **filled(
+            capacity={
+                room.name: {"value": str(room.total), "remaining": str(room.left), "largest": str(room.most)}
+                for room in row.room
+            },
+            largestRequest=request | (filled(defects=[*largest.defects]) if largest is not None else {}),
+        ),
     }
-    out["heldPart"] = round(row.held_part, 4)
-    if row.room:
-        out["capacity"] = {
-            room.name: {"value": str(room.total), "remaining": str(room.left), "largest": str(room.most)}
-            for room in row.room
-        }
-    if row.largest is not None:
-        out["largestRequest"] = {
-            "count": row.largest.count,
-            "node": row.largest.node,
-            "atLeast": row.largest.at_least,
-            **({"defects": list(row.largest.defects)} if row.largest.defects else {}),
-        }
-    return out
 
 
 def _demand(row: DeviceDemand) -> dict[str, Any]:
-    out: dict[str, Any] = {
+    return {
         "namespace": row.namespace,
         "deviceCount": row.devices,
         "idle": row.idle,
         "claimCount": row.claims,
         "pendingClaims": row.pending,
         "nodeCount": row.nodes,
+        **filled(owner=_owner(row.owner), largestOwner=_owner(row.largest)),
     }
-    if row.owner is not None:
-        out["owner"] = row.owner._asdict()
-    if row.largest is not None:
-        out["largestOwner"] = row.largest._asdict()
-    return out
 
 
 def _claim(item: ClaimUse) -> dict[str, Any]:
-    out: dict[str, Any] = {
-        "namespace": item.claim.metadata.namespace,
-        "name": item.claim.metadata.name,
+    meta = item.claim.metadata
+    return {
+        **object_json(meta.namespace, meta.name),
         "deviceCount": len(item.results),
         "state": item.state.value,
+        **filled(node=item.node, owner=_owner(item.owner), created=meta.creation_timestamp),
     }
-    if item.node:
-        out["node"] = item.node
-    if item.owner is not None:
-        out["owner"] = item.owner._asdict()
-    if item.claim.metadata.creation_timestamp:
-        out["created"] = item.claim.metadata.creation_timestamp
-    return out
+
+
+def _owner(owner: Owner | None) -> dict[str, Any] | None:
+    return owner._asdict() if owner is not None else None
 
 
 # Who uses what as a table with a summary before it.

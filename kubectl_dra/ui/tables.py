@@ -17,12 +17,12 @@ from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.assumptions import rules_notes
 from kubectl_dra.explain.devices.alike_devices import names_of, singly
 from kubectl_dra.explain.devices.arrangement import CountedBy
-from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, take_inventory
 from kubectl_dra.explain.devices.wanted import Wanted
 from kubectl_dra.explain.overview import Overview
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.settings import Settings
+from kubectl_dra.grouped import grouped
 from kubectl_dra.report import claims as claims_text
 from kubectl_dra.report import devices as devices_text
 from kubectl_dra.report import overview
@@ -192,10 +192,7 @@ def _fleet(report: UseReport, inventory: Inventory, at: datetime) -> Table:
         named = [(row.namespace, owned_by(row.owner, "")) for row in report.demand]
     else:
         named = [(row.name,) for row in report.supply]
-        states: dict[str, list[DeviceState]] = {}
-        for row in inventory.rows:
-            for name in names_of(row, counted):
-                states.setdefault(name, []).append(row.state)
+        states = grouped((name, row.state) for row in inventory.rows for name in names_of(row, counted))
         cells = [(*row, bar(states.get(name, ()))) for (name, *_), row in zip(named, cells, strict=True)]
         columns.append(ScreenColumn("PICTURE", _FLEET_GOES.index("PICTURE"), marks=_MARK_STYLES))
         summary = f"{summary}\n{legend(report.states)}"

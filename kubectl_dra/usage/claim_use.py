@@ -25,6 +25,7 @@ from kubectl_dra.cluster.snapshot import ABSENT, FORBIDDEN, Gap, Snapshot
 from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.phrase import Statement, Words, say
 from kubectl_dra.explain.unread import Stake, Unread, unread_of
+from kubectl_dra.grouped import grouped
 from kubectl_dra.usage.choices import ClaimSort, ClaimState
 
 _NODE_NAME = "metadata.name"
@@ -183,11 +184,7 @@ def _unread(
 
 def _users(snapshot: Snapshot) -> dict[tuple[str, str], list[Pod]]:
     """The pods that name each claim, or for which it was made."""
-    users: dict[tuple[str, str], list[Pod]] = {}
-    for (space, _), pod in snapshot.pods.items():
-        for name in pod.claim_names:
-            users.setdefault((space, name), []).append(pod)
-    return users
+    return grouped(((space, name), pod) for (space, _), pod in snapshot.pods.items() for name in pod.claim_names)
 
 
 def _use(claim: ResourceClaim, users: list[Pod], snapshot: Snapshot, *, hidden: bool) -> ClaimUse:

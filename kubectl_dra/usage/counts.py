@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
@@ -25,12 +26,11 @@ from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, take_inv
 from kubectl_dra.explain.devices.wanted import Wanted
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.unread import Unread, unread_devices
+from kubectl_dra.grouped import grouped
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.usage.choices import UNUSED, ClaimState, UseBy, UseSort
 from kubectl_dra.usage.claim_use import ClaimUse, ClaimUses, claim_uses
 from kubectl_dra.usage.largest_request import LargestRequest, RequestTrials, largest_request, room_left
-
-K = TypeVar("K", bound=Hashable)
 
 
 class DeviceDemand(Struct, frozen=True):
@@ -53,31 +53,20 @@ class DeviceDemand(Struct, frozen=True):
 
 def demand_of_namespaces(claims: ClaimUses) -> list[DeviceDemand]:
     """What each namespace holds."""
-    return [
-        _demand(space, None, items) for space, items in _grouped(claims, lambda item: item.claim.metadata.namespace)
-    ]
+    groups = grouped((item.claim.metadata.namespace, item) for item in claims.items)
+    return [_demand(space, None, items) for space, items in groups.items()]
 
 
 def demand_of_owners(claims: ClaimUses) -> list[DeviceDemand]:
     """What each owner holds; claims without an owner are one row of their namespace."""
-    groups = _grouped(claims, lambda item: (item.claim.metadata.namespace, item.owner))
-    return [_demand(space, owner, items) for (space, owner), items in groups]
-
-
-def _grouped(claims: ClaimUses, key: Callable[[ClaimUse], K]) -> list[tuple[K, list[ClaimUse]]]:
-    groups: dict[K, list[ClaimUse]] = {}
-    for item in claims.items:
-        groups.setdefault(key(item), []).append(item)
-    return list(groups.items())
+    groups = grouped(((item.claim.metadata.namespace, item.owner), item) for item in claims.items)
+    return [_demand(space, owner, items) for (space, owner), items in groups.items()]
 
 
 def _demand(space: str, owner: Owner | None, items: list[ClaimUse]) -> DeviceDemand:
     held = _devices(items)
     used = _devices([item for item in items if item.state not in UNUSED])
-    by_owner: dict[Owner, int] = {}
-    for item in items:
-        if item.owner is not None and item.results:
-            by_owner[item.owner] = by_owner.get(item.owner, 0) + len(item.results)
+    by_owner = Counter(item.owner for item in items if item.owner is not None for _ in item.results)
     return DeviceDemand(
         namespace=space,
         owner=owner,
@@ -170,20 +159,14 @@ def _counted(
     inventory: Inventory, claims: ClaimUses, by: CountedBy, takers: Container[str] | None = None
 ) -> list[DeviceSupply]:
     """The supply; ``takers`` are the nodes that take new pods, where not all do."""
-    idle: dict[str, int] = {}
-    for row in idle_devices(inventory.rows, claims):
-        for name in names_of(row, by):
-            idle[name] = idle.get(name, 0) + 1
-    named: dict[str, list[DeviceRow]] = {}
-    for row in inventory.rows:
-        for name in names_of(row, by):
-            named.setdefault(name, []).append(row)
+    idle = Counter(name for row in idle_devices(inventory.rows, claims) for name in names_of(row, by))
+    named = grouped((name, row) for row in inventory.rows for name in names_of(row, by))
     supplies: list[DeviceSupply] = []
     for tally in tallies(inventory, by):
         rows = named.get(tally.name, ())
         hardware = _hardware(rows)
         used, room = sum(min(1.0, part) for part in hardware.values()), capacity_left(rows, takers)
-        supplies.append(DeviceSupply(tally, idle.get(tally.name, 0), used=used, whole=len(hardware), room=room))
+        supplies.append(DeviceSupply(tally, idle[tally.name], used=used, whole=len(hardware), room=room))
     return supplies
 
 

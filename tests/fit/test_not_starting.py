@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from kubectl_dra.fit.result import NodesNeeded
-from kubectl_dra.report.new_nodes_words import needed
+from kubectl_dra.report.fit_stop_words import needed
 from tests.fit import worlds
 from tests.fit.worlds import DRIVER, JSON, SCHEMA, deployment, files, item, node, template
 from tests.ran import ran, unwrapped

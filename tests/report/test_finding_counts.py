@@ -7,7 +7,7 @@ import io
 import pytest
 
 from kubectl_dra.report.color import Painter
-from kubectl_dra.report.finding_counts import MANY, SHOWN, FindingCount, write_counts
+from kubectl_dra.report.table import MANY, SHOWN, FindingCount, write_counts
 
 
 def told(*counts: FindingCount) -> list[str]:

@@ -10,7 +10,7 @@ import jsonschema
 
 from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.explain.funnel.shown import DeviceLine, Funnel, Observation, Position, Stage, StageError, StageName
-from kubectl_dra.report.funnel_json import funnel_json
+from kubectl_dra.report.explain_json import funnel_json
 
 SCHEMA: Final = json.loads((Path(__file__).parents[2] / "schemas/explain.json").read_text())
 GPU: Final = DeviceID("gpu.example.com", "n1", "gpu-0")

@@ -14,8 +14,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cel.lexer import tokenize
 from kubectl_dra.explain.devices.wanted import single_names
 from kubectl_dra.explain.phrase import say
-from kubectl_dra.report.color import PIPE_WIDTH, PROSE_WIDTH, Painter, limit_of, tell, wrap
-from kubectl_dra.report.markdown_text import write_page
+from kubectl_dra.report.color import PIPE_WIDTH, PROSE_WIDTH, Painter, limit_of, tell, wrap, write_page
 from kubectl_dra.report.phrases import compressed, devices_named, folded, names_of_devices, written
 from kubectl_dra.report.table import aligned, fitted, narrowed, shortened
 

@@ -16,6 +16,7 @@ from kubectl_dra.report.color import Painter
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION
 from kubectl_dra.report.structured import write
 from kubectl_dra.text import page_of_causes
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, write
 
 
 def print_message(flags: ExplainFlags) -> int:

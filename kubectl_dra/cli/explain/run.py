@@ -207,8 +207,8 @@ def _run_html(flags: ExplainFlags, connection: ConnectionFlags, changes: Sequenc
     """Writes one page: each answer with the devices of the cluster that it was given for."""
     if flags.watch:
         raise UsageError("--watch prints repeatedly; -o html is one page")
-    from kubectl_dra.report.explain_html import MAX_FLEETS, to_html
     from kubectl_dra.report.html.page import PageOrigin
+    from kubectl_dra.report.html.pages import MAX_FLEETS, to_html
 
     diagnoses: list[Diagnosis] = []
     fleets: ByIdentity[Snapshot, Inventory] = ByIdentity()
@@ -305,15 +305,15 @@ def _run_all(flags: ExplainFlags, connection: ConnectionFlags, output: str, colo
         names = [name for alike in overview.found for name in alike.names]
         put("".join(f"{name}\n" for name in (*names, *(f"vmi/{launcher.name}" for launcher in overview.unmade))))
     elif output == "html":
-        from kubectl_dra.report.explain_html import overview_html
         from kubectl_dra.report.html.page import PageOrigin
+        from kubectl_dra.report.html.pages import overview_html
 
         devices = fleet(None, snapshot, settings)
         origin = PageOrigin.of(snapshot, settings.scheduler.release)
         put(overview_html(overview, devices, origin, Invocation(where=where)))
     else:
-        from kubectl_dra.report.explain_json import overview_json
-        from kubectl_dra.report.structured import write
+        from kubectl_dra.report.json_shapes import write
+        from kubectl_dra.report.overview import overview_json
 
         write(overview_json(overview, Invocation(where=where)), output, sys.stdout, overview.exit_code)
     return overview.exit_code
@@ -367,7 +367,7 @@ def _print(answers: Answers, flags: ExplainFlags, invocation: Invocation) -> Non
             write_blocks(Painter(color=flags.color.value), [ShellCommand((following,), "Next")])
         return
     from kubectl_dra.report.explain_json import to_json
-    from kubectl_dra.report.structured import write
+    from kubectl_dra.report.json_shapes import write
 
     write(
         to_json((*answers.refused, *answers.diagnoses), invocation, answers.workloads, answers.missing),

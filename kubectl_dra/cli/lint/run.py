@@ -25,7 +25,7 @@ from kubectl_dra.lint.finding import SEVERITIES, Report
 from kubectl_dra.lint.rules import BY_CODE, RULES
 from kubectl_dra.manifests.charts import rendered_charts
 from kubectl_dra.manifests.inputs import KUSTOMIZED, STDIN, Input, arguments, find_inputs, read
-from kubectl_dra.report.color import Painter, tell
+from kubectl_dra.report.color import Painter, tell, write_page
 
 if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Snapshot
@@ -321,7 +321,6 @@ _TITLE: Final = 40
 
 
 def _about_rules(flags: LintFlags) -> int:
-    from kubectl_dra.report.markdown_text import write_page
 
     if flags.rule:
         wanted = {rule.name: rule for rule in RULES} | dict(BY_CODE)

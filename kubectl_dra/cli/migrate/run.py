@@ -40,7 +40,7 @@ from kubectl_dra.migrate.codes import MIGRATE, PAGES
 from kubectl_dra.migrate.engine import MigrationJob
 from kubectl_dra.migrate.kustomize.run import migrate_built
 from kubectl_dra.migrate.model import MigratedFile, MigrationReport, MigrationSettings, Remark
-from kubectl_dra.report.color import tell
+from kubectl_dra.report.color import tell, write_page
 from kubectl_dra.safe_output import document, put, typed_line
 from kubectl_dra.text import amount
 
@@ -233,8 +233,8 @@ def _print(
     flags: MigrateFlags, report: MigrationReport, following: Sequence[str], done: str = "", *, left: bool
 ) -> None:
     if flags.output == "json":
-        from kubectl_dra.report.migrate_json import to_json
-        from kubectl_dra.report.structured import write
+        from kubectl_dra.report.json_shapes import write
+        from kubectl_dra.report.migrate_text import to_json
 
         write(to_json(report), "json", sys.stdout, _code(flags, report, left=left))
         return
@@ -369,7 +369,6 @@ def _release(text: str) -> Release:
 
 
 def _explain(code: str, color: str) -> int:
-    from kubectl_dra.report.markdown_text import write_page
 
     wanted = {page.name: page for page in PAGES.values()} | dict(PAGES)
     page = wanted.get(code) or wanted.get(code.upper())

@@ -23,6 +23,7 @@ from kubectl_dra.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_NO, EXIT_U
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.report.color import tell
 from kubectl_dra.report.taint_forecast import write_served
+from kubectl_dra.report.taint_text import write_served
 from kubectl_dra.safe_output import put
 from kubectl_dra.taint import times
 from kubectl_dra.taint.apply import ANSWER_SECONDS, Asking, RuleRefused, RuleWriter, ServerAnswer, question_of
@@ -278,7 +279,7 @@ class _Tainting:
                 text.write_planned(result.done, result.dry_run, sys.stdout)
             text.write_end(result, self._color, where=self._where)
         elif self._output == "json":
-            from kubectl_dra.report.structured import write
+            from kubectl_dra.report.json_shapes import write
             from kubectl_dra.report.taint_json import tainted_json
 
             write(tainted_json(result), self._output, sys.stdout, result.exit_code)

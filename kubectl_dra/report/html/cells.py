@@ -9,9 +9,13 @@ from typing import NamedTuple
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.explain.devices.device_state import DeviceState, NodeMissing, SeenByNoNode, identifying
 from kubectl_dra.explain.devices.inventory import DeviceRow
-from kubectl_dra.report.devices import plain, state_of, taints_of
+from kubectl_dra.explain.diagnosis import Diagnosis
+from kubectl_dra.explain.funnel.shown import Funnel
+from kubectl_dra.explain.funnel.stages import SelectorFalse
+from kubectl_dra.explain.phrase import Words
+from kubectl_dra.report.devices import claim_words, plain, state_of, taints_of
 from kubectl_dra.report.phrases import names_of_devices, shares_of, written
-from kubectl_dra.text import amount, listed, some
+from kubectl_dra.text import amount, listed
 
 GOT, FITS, KEPT, PASSED_OVER = "got", "fits", "kept", "no"
 MARKS = (GOT, FITS, KEPT, PASSED_OVER)
@@ -102,30 +106,36 @@ def look_of(row: DeviceRow, mark: Mark | None) -> CellLook:
     )
 
 
-def cell_of_alike(look: CellLook, rows: Sequence[DeviceRow], marks: Sequence[Mark | None], nodes: int) -> Cell:
-    """The cell of devices that look alike on ``nodes`` equal nodes."""
+def cell_of_alike(look: CellLook, rows: Sequence[DeviceRow], first: Mark | None, nodes: int) -> Cell:
+    """The cell of devices that look alike on ``nodes`` equal nodes; ``first`` is the mark of the first of them."""
     total = len(rows)
-    facts = [("Devices", f"{total // nodes:,} on each of {nodes:,} nodes, {total:,} in all")] if nodes > 1 else []
-    if not facts:
-        facts = [("Devices", f"{total:,}: {names_of_devices([row.id.device for row in rows], MAX_CLAIMS)}")]
-    facts.append(("Driver", look.driver))
+    number = f"{total:,}: {names_of_devices([row.id.device for row in rows], MAX_CLAIMS)}"
+    if nodes > 1:
+        number = f"{total // nodes:,} on each of {nodes:,} nodes, {total:,} in all"
     kinds = Counter([look.kind] if look.kind else map(_kind, rows))
+    state = ("State", f"{look.state}{': ' if look.reason else ''}{look.reason}")
+    used = (
+        [("Used", f"about {look.twentieths * 5} % of the capacity that is used most")] if look.twentieths >= 0 else []
+    )
+    classes = ("Classes", ", ".join(look.classes) or "none")
+    facts = [("Devices", number), ("Driver", look.driver)]
     if any(kinds):
         facts.append(("Kind", listed([kind or "unknown" for kind, _ in kinds.most_common(MAX_KIND)], len(kinds))))
-    facts.append(("State", f"{look.state}{': ' if look.reason else ''}{look.reason}"))
+    facts.append(state)
     claims = {claim.key: claim for row in rows for claim in row.holders}
     if claims:
-        shown = [claim_words(claim) for claim in list(claims.values())[:MAX_CLAIMS]]
+        shown = [claim_words(claim, MAX_PODS) for claim in list(claims.values())[:MAX_CLAIMS]]
         facts.append(("Held by", f"{amount(len(claims), 'claim')}: {listed(shown, len(claims))}"))
-    if look.twentieths >= 0:
-        facts.append(("Used", f"about {look.twentieths * 5} % of the capacity that is used most"))
     taints = Counter(str(taint) for row in rows for taint in row.taints)
+    facts += used
     if taints:
         facts.append(("Taints", listed([taint for taint, _ in taints.most_common(MAX_TAINTS)], len(taints))))
-    facts.append(("Classes", ", ".join(look.classes) or "none"))
-    first = marks[0]
+    facts.append(classes)
     if first is not None:
         facts += [("Claims", f"{sentence} (as on the first of them)") for sentence in first.sentences]
+    # What the looks say of each of them; less detailed looks say less.
+    kind = [("Kind", look.kind)] if look.kind else []
+    common = (*kind, state, *used, *([("Taints", ", ".join(look.taints))] if look.taints else []), classes)
     return Cell(
         label=look.kind.partition(",")[0] or look.driver,
         state=look.state,
@@ -135,20 +145,8 @@ def cell_of_alike(look: CellLook, rows: Sequence[DeviceRow], marks: Sequence[Mar
         facts=tuple(facts),
         used=None if look.twentieths < 0 else look.twentieths / 20,
         mark=first,
-        common=tuple(_common(look)),
+        common=common,
     )
-
-
-def _common(look: CellLook) -> Iterator[tuple[str, str]]:
-    """What the looks say of each device that has them; a less detailed look says less."""
-    if look.kind:
-        yield "Kind", look.kind
-    yield "State", f"{look.state}{': ' if look.reason else ''}{look.reason}"
-    if look.twentieths >= 0:
-        yield "Used", f"about {look.twentieths * 5} % of the capacity that is used most"
-    if look.taints:
-        yield "Taints", ", ".join(look.taints)
-    yield "Classes", ", ".join(look.classes) or "none"
 
 
 def _facts(row: DeviceRow, mark: Mark | None) -> Iterator[tuple[str, str]]:
@@ -208,15 +206,81 @@ def holder_words(row: DeviceRow, claim: ResourceClaim) -> str:
     """A claim with its consumers and, for a shared device, the capacity of its shares."""
     results = (result for result in claim.results if result.device == row.id and row.device.allow_multiple_allocations)
     shares = [shares_of(result) for result in results if result.consumed_capacity]
-    return claim_words(claim) + (f" takes {', '.join(shares)}" if shares else "")
-
-
-def claim_words(claim: ResourceClaim) -> str:
-    """A claim with those that it is reserved for."""
-    names = [str(consumer) for consumer in claim.reserved_for]
-    return f"{claim.key} ({some(names, MAX_PODS) or 'unused'})"
+    return claim_words(claim, MAX_PODS) + (f" takes {', '.join(shares)}" if shares else "")
 
 
 def counted(states: Mapping[str, int]) -> str:
     """States with their numbers: ``3 held, 1 free``."""
     return ", ".join(f"{number:,} {state}" for state, number in states.items())
+
+
+# What each device means to the claims of a diagnosis, from its placements and funnels.
+
+USABLE = "usable"
+# These stages say what a device is; the others, whether it can be had.
+_SELECTING = {
+    "published": "not published for it",
+    "node": "not where the pod may run",
+    "pool": "its pool cannot be used",
+    "class-selector": "not of the class",
+    "operations": "its node does not skip operations",
+    "request-selector": "refused by a selector",
+}
+
+
+def funnels_of(diagnosis: Diagnosis) -> list[Funnel]:
+    """The funnels of all claims, in the order in which ``Mark.requests`` numbers them."""
+    return [funnel for claim in diagnosis.claims for funnel in claim.funnels]
+
+
+def marks_of(diagnosis: Diagnosis) -> dict[str, Mark]:
+    """The marks by ``driver/pool/device``; the diagnosis must have the devices in its funnels."""
+    kinds: dict[str, str] = {}
+    requests: dict[str, tuple[int, ...]] = {}
+    sentences: dict[str, tuple[str, ...]] = {}
+    got = _got(diagnosis)
+    for number, funnel in enumerate(funnels_of(diagnosis)):
+        said: dict[tuple[str, Words], tuple[str]] = {}
+        for line in funnel.devices:
+            name = str(line.device)
+            kind = _mark_kind(line.stage)
+            if kind != PASSED_OVER:
+                requests[name] = (*requests.get(name, ()), number)
+            if kind == FITS or kinds.get(name, PASSED_OVER) == PASSED_OVER:
+                kinds[name] = kind
+            known = said.get((line.stage, line.reason))
+            if known is None:
+                known = said[line.stage, line.reason] = (_sentence(funnel, line.stage, line.reason),)
+            sentences[name] = (*sentences[name], *known) if name in sentences else known
+    for name, sentence in got.items():
+        kinds[name] = GOT
+        sentences[name] = (sentence, *sentences.get(name, ()))
+    return {name: Mark(kind, requests.get(name, ()), sentences[name]) for name, kind in kinds.items()}
+
+
+def _got(diagnosis: Diagnosis) -> Mapping[str, str]:
+    """The devices that claims have, or would get on a node that works."""
+    out: dict[str, str] = {}
+    for claim in diagnosis.claims:
+        for result in claim.devices:
+            out[str(result.device)] = f"held by claim {claim.claim or claim.entry} for request {result.request}"
+    for placement in diagnosis.placements:
+        for result in (result for claim in placement.claims for result in claim.results):
+            shares = shares_of(result)
+            what = f"gets {shares} of it" if shares else "gets it"
+            out.setdefault(str(result.device), f"on {placement.node}, request {result.request} {what}")
+    return out
+
+
+def _mark_kind(stage: str) -> str:
+    if stage == USABLE:
+        return FITS
+    return PASSED_OVER if stage in _SELECTING else KEPT
+
+
+def _sentence(funnel: Funnel, stage: str, reason: Words) -> str:
+    if stage == USABLE:
+        return f"request {funnel.request}: it would do"
+    what = _SELECTING.get(stage, f"asked for, but cannot be allocated ({stage})")
+    more = f": {written(reason)}" if reason and not isinstance(reason, SelectorFalse) else ""
+    return f"request {funnel.request}: {what}{more}"

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
+from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.explain.devices.device_state import DeviceState
-from kubectl_dra.explain.diagnosis import Diagnosis
-from kubectl_dra.explain.funnel.shown import Funnel
-from kubectl_dra.explain.funnel.stages import SelectorFalse
-from kubectl_dra.explain.phrase import Words
-from kubectl_dra.report.html.cells import FITS, GOT, KEPT, MARK_WORDS, PASSED_OVER, Cell, Mark, counted
+from kubectl_dra.explain.devices.inventory import DeviceRow
+from kubectl_dra.grouped import grouped
+from kubectl_dra.report.devices import claim_words
+from kubectl_dra.report.html.cells import FITS, GOT, KEPT, MARK_WORDS, MAX_PODS, Cell, counted
 from kubectl_dra.report.html.lines import Box, Fleet, Line
 from kubectl_dra.report.html.members import members
-from kubectl_dra.report.html.page import Markup, join, tag
-from kubectl_dra.report.html.shares import divided
-from kubectl_dra.report.phrases import shares_of, written
-from kubectl_dra.text import amount, listed
+from kubectl_dra.report.html.page import Markup, join, scrolled, tag
+from kubectl_dra.text import amount, listed, some
 
 STATE_WORDS = {
     "free": "nobody holds it, nothing keeps it back",
@@ -202,73 +202,113 @@ def _meter(used: float | None) -> str:
     return tag("svg", bar, class_="used", viewBox="0 0 20 2", preserveAspectRatio="none", aria_hidden="true")
 
 
-# What each device means to the claims of a diagnosis, from its placements and funnels.
-
-USABLE = "usable"
-# These stages say what a device is; the others, whether it can be had.
-_SELECTING = {
-    "published": "not published for it",
-    "node": "not where the pod may run",
-    "pool": "its pool cannot be used",
-    "class-selector": "not of the class",
-    "operations": "its node does not skip operations",
-    "request-selector": "refused by a selector",
-}
+# Shares of devices: a headline bar for each class, and what each namespace holds.
 
 
-def funnels_of(diagnosis: Diagnosis) -> list[Funnel]:
-    """The funnels of all claims, in the order in which ``Mark.requests`` numbers them."""
-    return [funnel for claim in diagnosis.claims for funnel in claim.funnels]
+MAX_BARS: Final = 8
+"""Classes with a bar at once; the bars of the others are folded."""
+MAX_SPACES: Final = 12
+"""Namespaces listed at once; the others are folded."""
+MAX_CLAIMS: Final = 20
+"""Claims listed for each namespace."""
+MAX_NAMES: Final = 8
+NO_CLASS: Final = "of no class"
 
 
-def marks_of(diagnosis: Diagnosis) -> dict[str, Mark]:
-    """The marks by ``driver/pool/device``; the diagnosis must have the devices in its funnels."""
-    kinds: dict[str, str] = {}
-    requests: dict[str, tuple[int, ...]] = {}
-    sentences: dict[str, tuple[str, ...]] = {}
-    got = _got(diagnosis)
-    for number, funnel in enumerate(funnels_of(diagnosis)):
-        said: dict[tuple[str, Words], tuple[str]] = {}
-        for line in funnel.devices:
-            name = str(line.device)
-            kind = _kind(line.stage)
-            if kind != PASSED_OVER:
-                requests[name] = (*requests.get(name, ()), number)
-            if kind == FITS or kinds.get(name, PASSED_OVER) == PASSED_OVER:
-                kinds[name] = kind
-            known = said.get((line.stage, line.reason))
-            if known is None:
-                known = said[line.stage, line.reason] = (_sentence(funnel, line.stage, line.reason),)
-            sentences[name] = (*sentences[name], *known) if name in sentences else known
-    for name, sentence in got.items():
-        kinds[name] = GOT
-        sentences[name] = (sentence, *sentences.get(name, ()))
-    return {name: Mark(kind, requests.get(name, ()), sentences[name]) for name, kind in kinds.items()}
+def bars_html(rows: Sequence[DeviceRow]) -> Markup:
+    """A bar for each class, divided by state; a device counts for each class that selects it."""
+    states: dict[str, Counter[DeviceState]] = {}
+    for (names, state), count in Counter((row.classes, row.state) for row in rows).items():
+        for name in names or (NO_CLASS,):
+            states.setdefault(name, Counter())[state] += count
+    order = sorted(states, key=lambda name: (name == NO_CLASS, -states[name].total(), name))
+    bars = [_bar(name, {state: states[name][state] for state in DeviceState if states[name][state]}) for name in order]
+    shown = tag("ul", *bars[:MAX_BARS], class_="bars", aria_label="Devices by class")
+    if len(bars) <= MAX_BARS:
+        return shown
+    rest = tag("ul", *bars[MAX_BARS:], class_="bars", aria_label="Devices by class, continued")
+    more = f"{len(bars) - MAX_BARS:,} more classes"
+    return join([shown, tag("details", tag("summary", more), rest)])
 
 
-def _got(diagnosis: Diagnosis) -> Mapping[str, str]:
-    """The devices that claims have, or would get on a node that works."""
-    out: dict[str, str] = {}
-    for claim in diagnosis.claims:
-        for result in claim.devices:
-            out[str(result.device)] = f"held by claim {claim.claim or claim.entry} for request {result.request}"
-    for placement in diagnosis.placements:
-        for result in (result for claim in placement.claims for result in claim.results):
-            shares = shares_of(result)
-            what = f"gets {shares} of it" if shares else "gets it"
-            out.setdefault(str(result.device), f"on {placement.node}, request {result.request} {what}")
-    return out
+def _bar(name: str, states: Mapping[str, int]) -> Markup:
+    total = sum(states.values())
+    return tag(
+        "li",
+        tag("b", name),
+        " ",
+        tag("span", f"{amount(total)}: {counted(states)}", class_="counts"),
+        divided(list(states.items())),
+    )
 
 
-def _kind(stage: str) -> str:
-    if stage == USABLE:
-        return FITS
-    return PASSED_OVER if stage in _SELECTING else KEPT
+def divided(parts: Iterable[tuple[str, int]]) -> Markup:
+    """A bar of named parts. The words beside it say the same, so that it is hidden from screen readers."""
+    known = [(name, count) for name, count in parts if count]
+    total = sum(count for _, count in known) or 1
+    pieces: list[Markup] = []
+    at = 0
+    for name, count in known:
+        # What is there can be seen, however little it is.
+        width = max(4, round(1000 * count / total))
+        pieces.append(tag("path", d=f"M{at} 0H{at + width}V2H{at}z", data_s=name))
+        at += width
+    return tag(
+        "svg",
+        *pieces,
+        class_="share",
+        viewBox=f"0 0 {max(1, at)} 2",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+    )
 
 
-def _sentence(funnel: Funnel, stage: str, reason: Words) -> str:
-    if stage == USABLE:
-        return f"request {funnel.request}: it would do"
-    what = _SELECTING.get(stage, f"asked for, but cannot be allocated ({stage})")
-    more = f": {written(reason)}" if reason and not isinstance(reason, SelectorFalse) else ""
-    return f"request {funnel.request}: {what}{more}"
+def spaces_html(rows: Sequence[DeviceRow], heading: str = "h2") -> Markup:
+    """What the claims of each namespace hold of these devices, with the claims; nothing where none is held."""
+    claims = {claim.key: claim for row in rows for claim in row.holders}
+    held = grouped((claim.key, row) for row in rows for claim in row.holders)
+    own = grouped((claims[key].metadata.namespace, (claims[key], of_claim)) for key, of_claim in held.items())
+    devices = grouped((space, row) for row in rows for space in {claim.metadata.namespace for claim in row.holders})
+    if not devices:
+        return Markup()
+    order = sorted(devices, key=lambda space: (-len(devices[space]), space))
+    most = len(devices[order[0]])
+    lines = [_space(space, devices[space], own[space], most) for space in order]
+    parts = [tag(heading, "Use by namespace"), _table(lines[:MAX_SPACES], "Devices by namespace")]
+    if len(lines) > MAX_SPACES:
+        more = f"{len(lines) - MAX_SPACES:,} more"
+        rest = _table(lines[MAX_SPACES:], "Devices by namespace, continued")
+        parts.append(tag("details", tag("summary", more), rest))
+    return tag("section", *parts, class_="spaces")
+
+
+def _table(lines: Sequence[Markup], title: str) -> Markup:
+    head = tag("tr", *(tag("th", word, scope="col") for word in ("Namespace", "Devices", "Nodes", "Claims")))
+    return scrolled(tag("table", tag("caption", title), tag("thead", head), tag("tbody", *lines)), title)
+
+
+def _space(
+    space: str, rows: Sequence[DeviceRow], claims: Sequence[tuple[ResourceClaim, list[DeviceRow]]], most: int
+) -> Markup:
+    nodes = len({row.where for row in rows})
+    ranked = sorted(claims, key=lambda holding: (-len(holding[1]), holding[0].key))
+    items = [
+        tag("li", f"{claim_words(claim, MAX_PODS)}: {'; '.join(_held(held))}") for claim, held in ranked[:MAX_CLAIMS]
+    ]
+    if len(ranked) > MAX_CLAIMS:
+        items.append(tag("li", f"{len(ranked) - MAX_CLAIMS:,} more"))
+    listed = tag("details", tag("summary", amount(len(ranked), "claim")), tag("ul", *items))
+    bar = divided([("held", len(rows)), ("", most - len(rows))])
+    return tag(
+        "tr",
+        tag("th", space, scope="row"),
+        tag("td", f"{len(rows):,}", bar, class_="number"),
+        tag("td", f"{nodes:,}", class_="number"),
+        tag("td", listed),
+    )
+
+
+def _held(rows: Sequence[DeviceRow]) -> Iterator[str]:
+    """The devices by place: ``gpu-0, gpu-1 on node-1``."""
+    for place, names in grouped((row.where, row.id.device) for row in rows).items():
+        yield f"{some(names, MAX_NAMES)} on {place}"

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from kubectl_dra.by_identity import ByIdentity
 from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow
+from kubectl_dra.grouped import grouped
 from kubectl_dra.report.html.cells import (
     MARKS,
     PASSED_OVER,
@@ -107,11 +108,8 @@ def fleet_of(rows: Sequence[DeviceRow], marks: Mapping[str, Mark] | None = None)
 
 def _places(rows: Sequence[DeviceRow]) -> list[_Place]:
     """The devices by place: nodes in natural order, then places that span several nodes."""
-    by_place: dict[str, list[DeviceRow]] = {}
-    for row in rows:
-        by_place.setdefault(row.where, []).append(row)
-    keys = {title: (not _is_node(title, device_rows[0]), natural(title)) for title, device_rows in by_place.items()}
-    order = sorted(by_place, key=keys.__getitem__)
+    by_place = grouped((row.where, row) for row in rows)
+    order = sorted(by_place, key=lambda title: (not _is_node(title, by_place[title][0]), natural(title)))
     return [_Place(title, sorted(by_place[title], key=_by_name)) for title in order]
 
 
@@ -149,11 +147,11 @@ def _single(place: _Place, marks: Mapping[str, Mark]) -> Line:
     """A line with a cell for each device."""
     first = place.rows[0]
     node = _is_node(place.title, first)
-    boxes: dict[str, list[Cell]] = {}
-    for row in place.rows:
-        shared = row.device.consumes_counters
-        title = f"{row.id.pool}/{shared[0].counter_set}" if shared else ""
-        boxes.setdefault(title, []).append(cell_of(row, marks.get(str(row.id))))
+
+    def counters(row: DeviceRow) -> str:
+        return f"{row.id.pool}/{row.device.consumes_counters[0].counter_set}" if row.device.consumes_counters else ""
+
+    boxes = grouped((counters(row), cell_of(row, marks.get(str(row.id)))) for row in place.rows)
     return Line(
         title=place.title,
         nodes=(place.title,) if node else tuple(dict.fromkeys(name for row in place.rows for name in row.nodes)),
@@ -198,7 +196,7 @@ def _grouped(places: Sequence[_Place], marks: Mapping[str, Mark]) -> list[Line]:
         kinds = len({id(looks[row]) for row in alike[0].rows})
         if position == MAX_LINES or kinds > room:
             rest = [place for others in ranked[position:] for place in others]
-            lines.append(_rest(rest, _coarse(rest, looks), marks))
+            lines.append(_alike(rest, _coarse(rest, looks), marks, are_rest=True))
             break
         # A node unlike all others has its devices drawn, while what is left can still be drawn alike.
         if len(alike) == 1 and len(alike[0].rows) <= MAX_DRAWN and len(alike[0].rows) < room // 2:
@@ -212,12 +210,12 @@ def _grouped(places: Sequence[_Place], marks: Mapping[str, Mark]) -> list[Line]:
 
 def _groups(places: Sequence[_Place], looks: ByIdentity[DeviceRow, CellLook]) -> list[list[_Place]]:
     """The places, grouped by the looks of their devices."""
-    groups: dict[object, list[_Place]] = {}
-    for place in places:
+
+    def alike(place: _Place) -> tuple[object, ...]:
         node = _is_node(place.title, place.rows[0])
-        own = sorted(id(looks[row]) for row in place.rows)
-        groups.setdefault(("" if node else place.title, node, tuple(own)), []).append(place)
-    return list(groups.values())
+        return "" if node else place.title, node, *sorted(id(looks[row]) for row in place.rows)
+
+    return [*grouped((alike(place), place) for place in places).values()]
 
 
 def _coarse(places: Sequence[_Place], looks: ByIdentity[DeviceRow, CellLook]) -> ByIdentity[DeviceRow, CellLook]:
@@ -240,33 +238,23 @@ def _rank(place: _Place, looks: ByIdentity[DeviceRow, CellLook]) -> int:
     return min((MARKS.index(looks[row].mark or PASSED_OVER) for row in place.rows), default=len(MARKS))
 
 
-def _alike(alike: Sequence[_Place], looks: ByIdentity[DeviceRow, CellLook], marks: Mapping[str, Mark]) -> Line:
-    rows = [row for place in alike for row in place.rows]
-    node = _is_node(alike[0].title, alike[0].rows[0])
-    names = [place.title for place in alike] if node else list(dict.fromkeys(n for row in rows for n in row.nodes))
-    cells, parts = _cells_alike(alike, looks, marks, len(alike))
-    return Line(
-        title=alike[0].title if len(alike) == 1 else f"{len(alike):,} nodes alike",
-        nodes=tuple(names),
-        unlisted=0,
-        alike=len(alike) if node else 0,
-        boxes=(Box("", cells),),
-        devices=len(rows),
-        states=_states(rows),
-        parts=parts,
-    )
-
-
-def _rest(places: Sequence[_Place], looks: ByIdentity[DeviceRow, CellLook], marks: Mapping[str, Mark]) -> Line:
-    """All places that did not fit, as one line."""
+def _alike(
+    places: Sequence[_Place],
+    looks: ByIdentity[DeviceRow, CellLook],
+    marks: Mapping[str, Mark],
+    *,
+    are_rest: bool = False,
+) -> Line:
+    """Places that look alike as one line, or all that did not fit."""
     rows = [row for place in places for row in place.rows]
-    titles = [place.title for place in places if _is_node(place.title, place.rows[0])]
-    cells, parts = _cells_alike(places, looks, marks, 1)
+    nodes = [place.title for place in places if _is_node(place.title, place.rows[0])]
+    cells, parts = _cells_alike(places, looks, marks, 1 if are_rest else len(places))
+    title = places[0].title if len(places) == 1 else f"{len(places):,} nodes alike"
     return Line(
-        title=f"{len(places):,} other nodes and places",
-        nodes=tuple(titles),
-        unlisted=len(places) - len(titles),
-        alike=0,
+        title=f"{len(places):,} other nodes and places" if are_rest else title,
+        nodes=tuple(nodes if nodes or are_rest else dict.fromkeys(name for row in rows for name in row.nodes)),
+        unlisted=len(places) - len(nodes) if are_rest else 0,
+        alike=0 if are_rest else len(nodes),
         boxes=(Box("", cells),),
         devices=len(rows),
         states=_states(rows),
@@ -278,12 +266,9 @@ def _cells_alike(
     places: Sequence[_Place], looks: ByIdentity[DeviceRow, CellLook], marks: Mapping[str, Mark], nodes: int
 ) -> tuple[tuple[Cell, ...], tuple[FoldedNode, ...]]:
     """A cell for each look of the devices, and for each place which device is in which."""
-    by_look: dict[CellLook, list[DeviceRow]] = {}
-    for place in places:
-        for row in place.rows:
-            by_look.setdefault(looks[row], []).append(row)
+    by_look = grouped((looks[row], row) for place in places for row in place.rows)
     order = sorted(by_look, key=lambda look: (look.driver, look.kind, MARKS.index(look.mark or PASSED_OVER), look))
-    cells = [cell_of_alike(look, by_look[look], [marks.get(str(by_look[look][0].id))], nodes) for look in order]
+    cells = [cell_of_alike(look, by_look[look], marks.get(str(by_look[look][0].id)), nodes) for look in order]
     numbers = {look: number for number, look in enumerate(order)}
     parts = (FoldedNode(place.title, tuple((numbers[looks[row]], row) for row in place.rows)) for place in places)
     return tuple(cells), tuple(parts)

@@ -68,13 +68,10 @@ def _holders(row: DeviceRow) -> list[str]:
 
 def _said(cell: Cell, requests: Sequence[str]) -> list[list[str]]:
     """What is true of each of the cell's devices, as pairs of label and text."""
-    said = [[label, one_line(text)] for label, text in cell.common]
+    said = [*cell.common]
     if cell.mark is not None and cell.mark.kind in MARK_WORDS:
         names = join(requests[number] for number in cell.mark.requests)
         said.append(
-            [
-                "Claims",
-                one_line(f"request {names}: {MARK_WORDS[cell.mark.kind]}" if names else MARK_WORDS[cell.mark.kind]),
-            ]
+            ("Claims", f"request {names}: {MARK_WORDS[cell.mark.kind]}" if names else MARK_WORDS[cell.mark.kind])
         )
-    return said
+    return [[label, one_line(text)] for label, text in said]

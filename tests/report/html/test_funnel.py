@@ -9,7 +9,7 @@ from kubectl_dra.explain.funnel.shown import Funnel, Position, Stage, StageError
 from kubectl_dra.report.explain_blocks import blocks_of
 from kubectl_dra.report.explain_commands import Invocation
 from kubectl_dra.report.funnel_blocks import MAX_REASONS
-from kubectl_dra.report.html.blocks_html import blocks_html
+from kubectl_dra.report.html.page import blocks_html
 from tests.report.html.support import Document
 
 

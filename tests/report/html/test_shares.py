@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.explain.devices.device_state import DeviceState
-from kubectl_dra.report.html.shares import MAX_BARS, MAX_CLAIMS, MAX_SPACES, bars_html, divided, spaces_html
+from kubectl_dra.report.html.fleet import MAX_BARS, MAX_CLAIMS, MAX_SPACES, bars_html, divided, spaces_html
 from tests.report.html.support import Document
 from tests.report.html.test_lines import FREE, HELD, held_by, on
 

@@ -1,23 +1,24 @@
-"""A diagnosis as one HTML file to attach to a ticket: the answer, why, what would help, and the fleet beside it."""
+"""Whole pages: a diagnosis with the fleet beside it, to attach to a ticket; all that is pending; devices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from kubectl_dra.command import ClusterFlags
 from kubectl_dra.explain.devices.inventory import Inventory
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.overview import Overview
-from kubectl_dra.report.blocks import Section
-from kubectl_dra.report.devices import summary
+from kubectl_dra.explain.settings import Settings
+from kubectl_dra.report.blocks import FunnelStep, Section, Steps, noted
+from kubectl_dra.report.devices import nothing, summary
 from kubectl_dra.report.explain_blocks import blocks_of
 from kubectl_dra.report.explain_commands import Invocation
 from kubectl_dra.report.explain_words import answer, overview_answer
-from kubectl_dra.report.html.blocks_html import blocks_html
-from kubectl_dra.report.html.fleet import fleet_html, funnels_of, marks_of
+from kubectl_dra.report.html.cells import funnels_of, marks_of
+from kubectl_dra.report.html.fleet import bars_html, fleet_html, spaces_html
 from kubectl_dra.report.html.lines import fleet_of
-from kubectl_dra.report.html.page import Markup, PageOrigin, cause_link, join, page, scrolled, tag
-from kubectl_dra.report.html.shares import bars_html, spaces_html
-from kubectl_dra.report.phrases import written
+from kubectl_dra.report.html.page import Markup, PageOrigin, blocks_html, cause_link, join, page, scrolled, tag
+from kubectl_dra.report.phrases import commands_of, sentences, written
 from kubectl_dra.text import amount, some
 
 MAX_FLEETS = 8
@@ -138,3 +139,28 @@ def _picture(diagnosis: Diagnosis, inventory: Inventory, key: str, heading: str,
     requests = [funnel.request for funnel in funnels_of(diagnosis)]
     top = _headline(inventory) if alone else ""
     return tag("section", tag(heading, "Fleet"), fleet_html(fleet, key, top, requests, MAX_ROWS))
+
+
+# Devices: the fleet as a picture.
+
+
+def devices_html(inventory: Inventory, settings: Settings, origin: PageOrigin, where: ClusterFlags) -> str:
+    """The page: the selection, the picture, and notes."""
+    parts: list[Markup] = [tag("header", tag("h1", "Devices"))]
+    if inventory.rows:
+        top = join([tag("p", summary(inventory), class_="answer"), bars_html(inventory.rows)])
+        parts.append(tag("section", tag("h2", "Fleet"), fleet_html(fleet_of(inventory.rows), "fleet", top)))
+        parts.append(spaces_html(inventory.rows))
+    else:
+        parts.append(tag("section", tag("p", nothing(inventory), class_="answer")))
+    if len(inventory.narrowed) > 1:
+        counts = [remaining for _, remaining in inventory.narrowed]
+        lost = [before - remaining for before, remaining in zip((counts[0], *counts), counts, strict=False)]
+        steps = tuple(
+            FunnelStep(remaining, gone, what) for (what, remaining), gone in zip(inventory.narrowed, lost, strict=True)
+        )
+        parts += blocks_html([Section("Selection", (Steps("What was asked for", "", steps),))], 2)
+    source = f" ({settings.release_source})" if settings.release_source else ""
+    notes = (*sentences(inventory.notes), f"assumed: Kubernetes {settings.scheduler.version}{source}")
+    parts += blocks_html([noted(notes, commands_of(inventory.notes), where)], 2)
+    return page("Devices", parts, origin)
