@@ -6,15 +6,15 @@ import hashlib
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from kubectl_dra import __version__
 from kubectl_dra.api.releases import Release
-from kubectl_dra.lint.finding import SEVERITIES, LocatedFinding, Report
+from kubectl_dra.lint.finding import SEVERITIES, LocatedFinding, Report, Severity
 from kubectl_dra.lint.fixes import Replacement
 from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lint.rules.upgrades import Upgrade, gate_changes
@@ -24,6 +24,9 @@ from kubectl_dra.report.json_shapes import SCHEMA_VERSION, filled, gap_json, jso
 from kubectl_dra.report.lint_text import summary
 from kubectl_dra.safe_output import exact, one_line, visible
 from kubectl_dra.text import page_of
+
+if TYPE_CHECKING:
+    from kubectl_dra.migrate.model import MigratedFile, MigrationReport, Remark, Sort
 
 
 def to_json(report: Report) -> dict[str, Any]:
@@ -376,3 +379,54 @@ def words_of(code: str) -> CodeWords:
 
     page = PAGES[code]
     return CodeWords(page.name, page.title, page.why, page.page.text, _SEVERITIES[page.safety])
+
+
+# What migrate says as findings, for the formats of CI systems that lint writes too.
+
+_OF_SORTS: Final[Mapping[Sort, Severity]] = {
+    "change": "warning",
+    "object": "warning",
+    "offer": "warning",
+    "note": "info",
+    "refusal": "error",
+}
+_ADVICE: Final[Mapping[Sort, str]] = {
+    "change": "kubectl dra migrate --write makes the change",
+    "object": "kubectl dra migrate --write adds it",
+    "offer": "kubectl dra migrate --unsafe --write makes the change",
+}
+
+
+def as_findings(report: MigrationReport) -> Report:
+    """The report as one of lint: refusals are errors, changes that are not made yet warnings, notes info."""
+    findings = tuple(finding for file in report.all_files for finding in _of_file(file))
+    return Report(
+        findings,
+        tuple(file.name for file in report.all_files),
+        (),
+        report.manifests,
+        0,
+        report.notes,
+        report.defects,
+        report.settings.release,
+        frozenset(),
+    )
+
+
+def _of_file(file: MigratedFile) -> Iterator[LocatedFinding]:
+    lines = file.text.before.splitlines() if file.text is not None else []
+    changes = {item.object for item in file.items if item.sort == "change"}
+    for item in file.items:
+        # A new object goes with the change that needs it.
+        if item.sort != "object" or item.object not in changes:
+            line = lines[item.line - 1] if 0 < item.line <= len(lines) else ""
+            yield _migrated(item, line)
+
+
+def _migrated(item: Remark, line: str) -> LocatedFinding:
+    end = max(item.column, len(line.rstrip()) + 1)
+    advice = item.way_out or _ADVICE.get(item.sort, "")
+    place = (item.file, item.line, item.column, item.line, end, 0, 0)
+    return LocatedFinding(
+        item.code, _OF_SORTS[item.sort], *place, item.object, item.field, item.message, advice, excerpt=line
+    )

@@ -12,16 +12,16 @@ from kubectl_dra.errors import DraError
 from kubectl_dra.explain.diagnosis import Diagnosis
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.grouped import grouped
-from kubectl_dra.lint.finding import LocatedFinding, Report, Severity
 from kubectl_dra.manifests.inputs import is_file
 from kubectl_dra.migrate.codes import PAGES
 from kubectl_dra.migrate.landing import SHOWN, changed_total
-from kubectl_dra.migrate.model import ClusterHas, LandingComparison, MigratedFile, MigrationReport, Remark, Sort
+from kubectl_dra.migrate.model import ClusterHas, LandingComparison, MigratedFile, MigrationReport, Moved, Remark, Sort
 from kubectl_dra.report.color import Painter
 from kubectl_dra.report.explain_words import reason
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, filled
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import FindingCount, write_counts
-from kubectl_dra.text import amount, join, out_of, some
+from kubectl_dra.text import amount, join, out_of, page_of, some
 
 _STYLES: Final[Mapping[Sort, str]] = {
     "change": "green",
@@ -254,57 +254,6 @@ def summary(report: MigrationReport, done: str = "", *, with_diff: bool = False,
     return text
 
 
-# What migrate says as findings, for the formats of CI systems that lint writes too.
-
-_SEVERITIES: Final[Mapping[Sort, Severity]] = {
-    "change": "warning",
-    "object": "warning",
-    "offer": "warning",
-    "note": "info",
-    "refusal": "error",
-}
-_ADVICE: Final[Mapping[Sort, str]] = {
-    "change": "kubectl dra migrate --write makes the change",
-    "object": "kubectl dra migrate --write adds it",
-    "offer": "kubectl dra migrate --unsafe --write makes the change",
-}
-
-
-def as_findings(report: MigrationReport) -> Report:
-    """The report as one of lint: refusals are errors, changes that are not made yet warnings, notes info."""
-    findings = tuple(finding for file in report.all_files for finding in _of_file(file))
-    return Report(
-        findings,
-        tuple(file.name for file in report.all_files),
-        (),
-        report.manifests,
-        0,
-        report.notes,
-        report.defects,
-        report.settings.release,
-        frozenset(),
-    )
-
-
-def _of_file(file: MigratedFile) -> Iterator[LocatedFinding]:
-    lines = file.text.before.splitlines() if file.text is not None else []
-    changes = {item.object for item in file.items if item.sort == "change"}
-    for item in file.items:
-        # A new object goes with the change that needs it.
-        if item.sort != "object" or item.object not in changes:
-            line = lines[item.line - 1] if 0 < item.line <= len(lines) else ""
-            yield _finding(item, line)
-
-
-def _finding(item: Remark, line: str) -> LocatedFinding:
-    end = max(item.column, len(line.rstrip()) + 1)
-    advice = item.way_out or _ADVICE.get(item.sort, "")
-    place = (item.file, item.line, item.column, item.line, end, 0, 0)
-    return LocatedFinding(
-        item.code, _SEVERITIES[item.sort], *place, item.object, item.field, item.message, advice, excerpt=line
-    )
-
-
 # Where migrated pods would run, for people and as JSON.
 
 
@@ -370,7 +319,7 @@ def _said(why: Words | Diagnosis | DraError | None) -> str:
     return f"{reason(why)}." if isinstance(why, Diagnosis) else written(why)
 
 
-def to_json(compared: Sequence[LandingComparison]) -> list[dict[str, Any]]:
+def landing_json(compared: Sequence[LandingComparison]) -> list[dict[str, Any]]:
     """The comparisons, in the shape of ``equivalence`` of ``schemas/migrate.json``."""
     return [
         {
@@ -396,3 +345,67 @@ def to_json(compared: Sequence[LandingComparison]) -> list[dict[str, Any]]:
         }
         for comparison in compared
     ]
+
+
+# The plan of a migration as JSON, in the shape of ``schemas/migrate.json``.
+
+
+def to_json(report: MigrationReport) -> dict[str, Any]:
+    """The report: what was assumed, counts, and for each file the remarks and whether it changes."""
+    settings = report.settings
+    out: dict[str, Any] = {
+        "schemaVersion": SCHEMA_VERSION,
+        "kind": "MigrationReport",
+        "assumed": {
+            "kubernetesVersion": str(settings.release),
+            "apiVersion": f"resource.k8s.io/{settings.version}",
+            "strategy": settings.strategy,
+            "share": settings.share,
+            "unsafe": report.unsafe,
+        },
+        "summary": {
+            "files": report.read,
+            "objects": report.manifests,
+            "filesChanged": len(report.changed),
+            "changes": len(report.items("change")),
+            "newObjects": len(report.items("object")),
+            "offers": len(report.items("offer")),
+            "notes": len(report.items("note")),
+            "refusals": len(report.items("refusal")),
+            "ignored": report.ignored,
+        },
+        "moved": [_moved(moved_request, report.has) for moved_request in report.moved],
+        "files": [
+            {"name": file.name, "changed": file.changed, "items": [*map(_item_json, file.items)]}
+            for file in report.all_files
+        ],
+        "notes": list(report.notes),
+        "defects": list(report.defects),
+    }
+    if report.comparisons is not None:
+        out["equivalence"] = landing_json(report.comparisons)
+    return out
+
+
+def _moved(moved: Moved, has: ClusterHas | None) -> dict[str, Any]:
+    exists = has.classes.get(moved.device_class) if has is not None else None
+    publishes = has.drivers.get(moved.driver) if has is not None else None
+    known = filled(deviceClassExists=exists, driverPublishes=publishes)
+    return {"resource": moved.resource, "deviceClassName": moved.device_class, "driver": moved.driver, **known}
+
+
+def _item_json(item: Remark) -> dict[str, Any]:
+    page = PAGES.get(item.code)
+    return {
+        "sort": item.sort,
+        "code": item.code,
+        "name": "" if page is None else page.name,
+        "line": item.line,
+        "column": item.column,
+        "object": item.object,
+        "field": item.field,
+        "message": item.message,
+        "page": page_of("changes", item.code),
+        **({"safety": item.safety} if item.sort in ("change", "object", "offer") else {}),
+        **filled(newObject=item.new, origin=item.origin, fix=filled(text=item.way_out)),
+    }

@@ -135,14 +135,11 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
         rows += [(*row, *((text,) if told else ())) for row, text in zip(cells, said, strict=True)]
         yield Section("Drivers", (TableBlock(rows, rows[0][3:], True, amid=True),))
     if state.pods:
-        ranked = sorted(state.pods, key=lambda pod: -pod.exit_code)
-        shown = ranked if full else ranked[:_ROWS]
         # The first of them is in the answer, and each has one of its own.
+        header: tuple[str, ...] = ("POD", "DEVICES", "CAUSE", "STATE")
         columns = slice(None if full else 3)
-        rows = [("POD", "DEVICES", "CAUSE", "STATE"), *(_row(pod, state) for pod in shown)]
-        rows = [row[columns] for row in rows]
-        hidden = len(ranked) - len(shown)
-        table = TableBlock(rows, ("STATE", "CAUSE"), full, left=hidden, how="--full shows them", amid=True)
+        ranked = [_row(pod, state)[columns] for pod in sorted(state.pods, key=lambda pod: -pod.exit_code)]
+        table = _table(header[columns], ranked, ("STATE", "CAUSE"), full, prose=full)
         yield Section("Pods that need devices", (table,))
     if state.plugins:
         rows = [("RESOURCE", "OFFERED", "IN-USE", "PODS")]
@@ -150,10 +147,7 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
         yield Section("Device plugins here", (TableBlock(rows, ("PODS",), amid=True),))
     if state.others:
         claims = [(h.holder.claim.key, _names(h.devices, state), _for_whom(h.holder)) for h in state.others]
-        shown_claims = claims if full else claims[:_ROWS]
-        hidden = len(claims) - len(shown_claims)
-        rows = [("CLAIM", "DEVICES", "STATE"), *shown_claims]
-        table = TableBlock(rows, ("STATE",), full, left=hidden, how="--full shows them", amid=True)
+        table = _table(("CLAIM", "DEVICES", "STATE"), claims, ("STATE",), full, prose=full)
         unseen = any(reason.gap.kind == "Pod" for reason in state.unread)
         yield Section(
             "Claims that hold devices here" if unseen else "Claims that hold devices for no pod here", (table,)
@@ -163,17 +157,16 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
         tainted: list[tuple[str, ...]] = [
             (_names([row.id for row in rows], state), *_taints(rows)) for rows in groups.values()
         ]
-        shown_rows = tainted if full else tainted[:_ROWS]
-        hidden = len(tainted) - len(shown_rows)
         if state.troubled and len(tainted) == 1:
             # The pods come first, and one line says the rest.
             devices, taints, since = tainted[0]
             after = f" since {since}" if since != EMPTY else ""
             yield prose(f"Out of service here: {devices} with taint {taints}{after}", hang=2)
         else:
-            columns = slice(None if any(since != EMPTY for _, _, since in shown_rows) else 2)
-            table_rows = [row[columns] for row in (("DEVICES", "TAINT", "SINCE"), *shown_rows)]
-            table = TableBlock(table_rows, ("SINCE", "TAINT"), left=hidden, how="--full shows them", amid=True)
+            shown = tainted if full else tainted[:_ROWS]
+            columns = slice(None if any(since != EMPTY for _, _, since in shown) else 2)
+            first, *rows = [row[columns] for row in (("DEVICES", "TAINT", "SINCE"), *tainted)]
+            table = _table(first, rows, ("SINCE", "TAINT"), full)
             yield Section("Devices out of service here", (table,))
     shown_commands = [shell((command_line,), invocation.where) for command_line in _fix_commands(state, invocation)]
     fixes: list[tuple[Block, ...]] = [(prose(text, Tone.GOOD, 0), *shown_commands)] if (text := _fix(state)) else []
@@ -193,6 +186,15 @@ def _blocks(state: NodeAnswer, invocation: Invocation, *, full: bool) -> Iterato
         yield noted(notes, commands_of(unread), invocation.where)
     if (following := _next(state, invocation)) and following not in _fix_commands(state, invocation):
         yield shell((following,), invocation.where, "Next")
+
+
+def _table(
+    header: tuple[str, ...], rows: Sequence[tuple[str, ...]], below: Sequence[str], full: bool, *, prose: bool = False
+) -> TableBlock:
+    """The first rows; in ``full`` all of them."""
+    shown = rows if full else rows[:_ROWS]
+    hidden = len(rows) - len(shown)
+    return TableBlock([header, *shown], below, prose, left=hidden, how="--full shows them", amid=True)
 
 
 def _taints(rows: Sequence[DeviceRow]) -> tuple[str, str]:

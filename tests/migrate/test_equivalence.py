@@ -18,7 +18,7 @@ from kubectl_dra.migrate.engine import MigrationJob, migrate
 from kubectl_dra.migrate.landing import compare
 from kubectl_dra.migrate.model import LandingComparison
 from kubectl_dra.report.color import Painter
-from kubectl_dra.report.migrate_text import to_json, write_comparisons
+from kubectl_dra.report.migrate_text import landing_json, write_comparisons
 from tests.cli.conftest import dra as dra
 from tests.migrate import cluster as saved
 from tests.migrate.cluster import DRIVER, Json, device_class, node, slice_of, snapshot
@@ -117,7 +117,7 @@ def test_what_is_in_use_now_is_no_difference() -> None:
     found = one(PLAIN, node("n", 2), slice_of("n", 2), claim)
     assert (found.before, found.after, found.landings) == (("n",), ("n",), ())
     assert found.verdict is Verdict.UNSCHEDULABLE
-    answer = to_json([found])[0]["answer"]
+    answer = landing_json([found])[0]["answer"]
     assert "held" in answer and "Pod" not in answer
 
 
@@ -133,7 +133,7 @@ def test_a_missing_class_is_the_reason() -> None:
     report = migrate([Input("f.yaml", True, PLAIN.encode())], MigrationJob(settings()))
     (found,) = compare(report, cluster, assumed(cluster), "ml")
     assert found.difference == -1
-    reason = to_json([found])[0]["lost"][0]["reason"]
+    reason = landing_json([found])[0]["lost"][0]["reason"]
     assert "gpu.nvidia.com" in reason and "does not exist" in reason
 
 
