@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from kubectl_dra.cli.flags import UiFlags
 from kubectl_dra.cli.ui import SavedCluster
 from kubectl_dra.ui.app import Screens
 from kubectl_dra.ui.worker import ScreenSource
-from tools.event_loop import ran
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "explain"
 SECONDS = 30.0
@@ -82,12 +81,3 @@ async def before(source: ScreenSource, columns: int = 100, rows: int = 30) -> As
     screens = Screens(source)
     async with screens.run_test(size=(columns, rows)) as pilot:
         yield Person(screens, pilot)
-
-
-def played(play: Callable[[], Awaitable[None]]) -> None:
-    """Run a test's play to its end."""
-
-    async def run() -> None:
-        await play()
-
-    ran(run())

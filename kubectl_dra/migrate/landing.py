@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from kubectl_dra.allocation.budgets import of_answer
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.api.releases import GROUP
-from kubectl_dra.cluster.apply import overlay
-from kubectl_dra.cluster.apply import Server
+from kubectl_dra.cluster.apply import Server, overlay
 from kubectl_dra.cluster.builder import SnapshotBuilder
 from kubectl_dra.cluster.cluster import Cluster
 from kubectl_dra.cluster.duplicates import Place

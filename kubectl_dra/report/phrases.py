@@ -30,9 +30,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kubectl_dra.api.claims import DeviceResult
 from kubectl_dra.api.meta import kind_plural
 from kubectl_dra.api.releases import default_features, parse_release
-from kubectl_dra.api.slices import DeviceID, PoolID
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.cluster.kinds import kind_plural
 from kubectl_dra.cluster.snapshot import ABSENT
 from kubectl_dra.command import CommandLine
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject, Words

@@ -22,7 +22,7 @@ from kubectl_dra.safe_output import lines as names
 from kubectl_dra.taint import times
 from kubectl_dra.taint.blast_radius import ENDED, GOING, LATER, NOW, STAYS, UNKNOWN, ClassLeft, PodHit, Radius, worse
 from kubectl_dra.taint.device_taint_rules import REFUSED, RESOURCE, RULES, UNCHANGED, DesiredRule, RuleStage
-from kubectl_dra.taint.replacements import ReplacementPod
+from kubectl_dra.taint.pending_affected import ReplacementPod
 from kubectl_dra.taint.result import ABSENT, REMOVED, SKIPPED, RuleDone, RuleRemoved, Tainted, Untainted, untainting
 from kubectl_dra.taint.targets import Target
 from kubectl_dra.text import amount, are, some

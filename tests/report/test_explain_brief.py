@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,49 +18,47 @@ from kubectl_dra.report.explain_commands import making, why_not_made
 from tools.cases import CASES, run_case
 from tools.examples import EXAMPLES, arguments, examples
 
-
-def shown(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, example: str, *flags: str, columns: int = 100
-) -> list[str]:
-    monkeypatch.chdir(EXAMPLES / example)
-    monkeypatch.setenv("COLUMNS", str(columns))
-    run([*arguments(EXAMPLES / example), *flags])
-    return capsys.readouterr().out.splitlines()
+Shown = Callable[..., list[str]]
 
 
-def test_a_fix_comes_with_the_command_that_makes_or_tries_it(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    held = shown(capsys, monkeypatch, "gaudi-too-few")
+@pytest.fixture
+def shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shown:
+    """The lines of an example's answer."""
+
+    def of(example: str, *flags: str, columns: int = 100) -> list[str]:
+        monkeypatch.chdir(EXAMPLES / example)
+        monkeypatch.setenv("COLUMNS", str(columns))
+        run([*arguments(EXAMPLES / example), *flags])
+        return capsys.readouterr().out.splitlines()
+
+    return of
+
+
+def test_a_fix_comes_with_the_command_that_makes_or_tries_it(shown: Shown) -> None:
+    held = shown("gaudi-too-few")
     assert "    Destructive (in the cluster, not the snapshot): $ kubectl delete pod/eval-hpu-0 -n ml" in held
-    missing = shown(capsys, monkeypatch, "mig-profile-missing")
+    missing = shown("mig-profile-missing")
     tried = next(line for line in missing if line.startswith("    $ "))
     assert """profile == "3g.20gb"'""" in tried and "--what-if" in tried
 
 
-def test_hardware_is_offered_as_one_more_node_of_a_kind_that_there_is(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert any("one more node like h100-1" in line for line in shown(capsys, monkeypatch, "all-tainted", "--full"))
+def test_hardware_is_offered_as_one_more_node_of_a_kind_that_there_is(shown: Shown) -> None:
+    assert any("one more node like h100-1" in line for line in shown("all-tainted", "--full"))
     for flags in ((), ("--full",)):
-        assert not any("dd one more" in line for line in shown(capsys, monkeypatch, "no-device-matches", *flags))
+        assert not any("dd one more" in line for line in shown("no-device-matches", *flags))
 
 
 @pytest.mark.parametrize("flag", ["--full", "--devices", "--request=gpu"])
-def test_details_that_are_asked_for_are_shown(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, flag: str
-) -> None:
-    lines = shown(capsys, monkeypatch, "no-device-matches", flag)
+def test_details_that_are_asked_for_are_shown(shown: Shown, flag: str) -> None:
+    lines = shown("no-device-matches", flag)
     assert any("devices left after each step" in line for line in lines)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120, 200])
-def test_only_commands_are_wider_than_the_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
-) -> None:
-    for line in shown(capsys, monkeypatch, "no-device-matches", columns=columns):
+def test_only_commands_are_wider_than_the_terminal(shown: Shown, columns: int) -> None:
+    for line in shown("no-device-matches", columns=columns):
         assert len(line) <= columns or "kubectl " in line
-    assert len(shown(capsys, monkeypatch, "no-device-matches", columns=columns)) <= 18
+    assert len(shown("no-device-matches", columns=columns)) <= 18
 
 
 OTHER_WAYS = [
@@ -85,18 +84,16 @@ def test_what_brings_a_node_is_told_before_another_pod_is_ended(
 
 @pytest.mark.parametrize("folder", examples(), ids=lambda folder: folder.name)
 @pytest.mark.parametrize("columns", [60, 80, 100])
-def test_every_further_cause_that_the_answer_counts_is_named(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, folder: Path, columns: int
-) -> None:
-    lines = shown(capsys, monkeypatch, folder.name, columns=columns)
+def test_every_further_cause_that_the_answer_counts_is_named(shown: Shown, folder: Path, columns: int) -> None:
+    lines = shown(folder.name, columns=columns)
     counted = re.search(r"and (\d+) further cause", " ".join(" ".join(lines).split()))
     causes = [line for line in lines if re.match(r"  [a-z]+(-[a-z]+)+(:|$)", line)]
     more = [int(found[1]) for line in lines if (found := re.match(r"  and (\d+) more: ", line))]
     assert len(causes[1:]) + sum(more) == (int(counted[1]) if counted else 0)
 
 
-def test_pods_of_a_job_end_with_it(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    said = " ".join(shown(capsys, monkeypatch, "compute-domain-one-per-node"))
+def test_pods_of_a_job_end_with_it(shown: Shown) -> None:
+    said = " ".join(shown("compute-domain-one-per-node"))
     assert "Suspend Job moe, which ends pods ml/moe-0, ml/moe-1, ml/moe-2" in " ".join(said.split())
     assert "$ kubectl patch job/moe -n ml --type=merge" in said
 

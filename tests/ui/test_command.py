@@ -20,7 +20,7 @@ from tests.cli.conftest import Ran
 from tests.taint.world import claim, device_class, gpu, node, pod, result, slice_of
 from tests.terminal import Terminal
 from tools.api_server import Answer, APIServer, Asked, forbidden
-from tools.screen import EXAMPLES, before, played
+from tools.screen import EXAMPLES, before
 
 Dra = Callable[..., Ran]
 SAVED = EXAMPLES / "no-device-matches" / "cluster.yaml"
@@ -140,20 +140,16 @@ def live(server: APIServer, folder: Path) -> LiveCluster:
     return LiveCluster(UiFlags(), ConnectionFlags(kubeconfig=server.kubeconfig(folder)))
 
 
-def test_slices_that_may_not_be_read(dra: Dra, server: APIServer, tmp_path: Path) -> None:
+async def test_slices_that_may_not_be_read(dra: Dra, server: APIServer, tmp_path: Path) -> None:
     server.routes[f"{ROOT}/resourceslices"] = forbidden("resourceslices.resource.k8s.io")
     said = dra("devices", "--kubeconfig", server.kubeconfig(tmp_path))
-
-    async def play() -> None:
-        async with before(live(server, tmp_path)) as person:
-            await person.until(lambda: person.screens.failure is not None)
-        assert isinstance(person.screens.failure, DraError)
-        assert f"error: {person.screens.failure}\n" == said.err
-
-    played(play)
+    async with before(live(server, tmp_path)) as person:
+        await person.until(lambda: person.screens.failure is not None)
+    assert isinstance(person.screens.failure, DraError)
+    assert f"error: {person.screens.failure}\n" == said.err
 
 
-def test_another_namespace_is_watched_and_objects_are_described(server: APIServer, tmp_path: Path) -> None:
+async def test_another_namespace_is_watched_and_objects_are_described(server: APIServer, tmp_path: Path) -> None:
     other = claim("d")
     other["metadata"]["namespace"] = "other"
     server.routes |= {
@@ -163,21 +159,17 @@ def test_another_namespace_is_watched_and_objects_are_described(server: APIServe
         f"{ROOT}/namespaces/other/resourceclaims/d": {**other, "metadata": {**other["metadata"], "labels": {"a": "b"}}},
         "/api/v1/nodes": listed(node("n1")),
     }
-
-    async def play() -> None:
-        async with before(live(server, tmp_path), 100, 40) as person:
-            await person.sees("3 Claims 2")
-            await person.press(":", *"claims other", "enter")
-            await person.sees("[3 Claims 1]")
-            await person.press("d")
-            await person.sees("ResourceClaim other/d", "a: b")
-            watched = f"{ROOT}/namespaces/other/resourceclaims"
-            await person.until(lambda: watched in server.paths(), "the watch")
-
-    played(play)
+    async with before(live(server, tmp_path), 100, 40) as person:
+        await person.sees("3 Claims 2")
+        await person.press(":", *"claims other", "enter")
+        await person.sees("[3 Claims 1]")
+        await person.press("d")
+        await person.sees("ResourceClaim other/d", "a: b")
+        watched = f"{ROOT}/namespaces/other/resourceclaims"
+        await person.until(lambda: watched in server.paths(), "the watch")
 
 
-def test_a_device_is_tainted_after_a_yes(server: APIServer, tmp_path: Path) -> None:
+async def test_a_device_is_tainted_after_a_yes(server: APIServer, tmp_path: Path) -> None:
     """By taint itself: the plan first, a rule after ``y``, and nothing after Esc."""
     server.routes |= {
         f"{ROOT}/resourceslices": listed(slice_of("n1", gpu("gpu-0"), gpu("gpu-1"))),
@@ -199,21 +191,17 @@ def test_a_device_is_tainted_after_a_yes(server: APIServer, tmp_path: Path) -> N
         return Answer(201, {**rule, "metadata": {"name": name, "uid": "u", "resourceVersion": "2"}, "spec": spec})
 
     server.answer = answer  # type: ignore[method-assign]
-
-    async def play() -> None:
-        async with before(live(server, tmp_path), 100, 40) as person:
-            await person.sees("2 devices on 1 node")
-            await person.press("4", "enter")
-            await person.sees("Held by 1 claim")
-            for last in ("escape", "y"):
-                await person.press("t")
-                await person.sees("Taint maintenance:NoSchedule")
-                await person.press("enter", *"ECC", "enter")
-                await person.sees("maintenance:NoSchedule on 1 device", "team/p", "Nothing is written yet.")
-                assert not written
-                await person.press(last)
-            await person.until(lambda: bool(written))
-            await person.sees("Done. Esc: back", "created")
-
-    played(play)
+    async with before(live(server, tmp_path), 100, 40) as person:
+        await person.sees("2 devices on 1 node")
+        await person.press("4", "enter")
+        await person.sees("Held by 1 claim")
+        for last in ("escape", "y"):
+            await person.press("t")
+            await person.sees("Taint maintenance:NoSchedule")
+            await person.press("enter", *"ECC", "enter")
+            await person.sees("maintenance:NoSchedule on 1 device", "team/p", "Nothing is written yet.")
+            assert not written
+            await person.press(last)
+        await person.until(lambda: bool(written))
+        await person.sees("Done. Esc: back", "created")
     assert written == [f"PATCH {ROOT}/devicetaintrules"]

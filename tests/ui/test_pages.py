@@ -25,7 +25,7 @@ from kubectl_dra.report.explain_blocks import write_text
 from kubectl_dra.report.explain_commands import Invocation
 from kubectl_dra.ui.row_list import RowList
 from tests.taint.world import claim, device_class, gpu, node, pod, result, slice_of
-from tools.screen import EXAMPLES, before, example, played
+from tools.screen import EXAMPLES, before, example
 
 OBJECTS = [node("n1"), device_class(), slice_of("n1", gpu("gpu-0"), gpu("gpu-1"))]
 
@@ -45,60 +45,47 @@ def stripped(lines: Sequence[str]) -> list[str]:
     return [line.strip() for line in lines]
 
 
-def test_a_pending_pod_is_explained_as_explain_does() -> None:
+async def test_a_pending_pod_is_explained_as_explain_does() -> None:
     path = EXAMPLES / "mixed-fleet" / "cluster.yaml"
     said = explained(path, "serve-0", "ml", 98)
-
-    async def play() -> None:
-        async with before(example("mixed-fleet"), 100, 40) as person:
-            await person.sees("2 Pending 1")
-            await person.press("2", "enter")
-            await person.until(lambda: stripped(person.lines[2 : 2 + len(said)]) == stripped(said), "\n".join(said))
-            await person.press("f")
-            await person.sees("lines 1 to", "46  published by drivers")
-            await person.press("escape")
-            await person.sees("[2 Pending 1]")
-
-    played(play)
+    async with before(example("mixed-fleet"), 100, 40) as person:
+        await person.sees("2 Pending 1")
+        await person.press("2", "enter")
+        await person.until(lambda: stripped(person.lines[2 : 2 + len(said)]) == stripped(said), "\n".join(said))
+        await person.press("f")
+        await person.sees("lines 1 to", "46  published by drivers")
+        await person.press("escape")
+        await person.sees("[2 Pending 1]")
 
 
-def test_what_if() -> None:
-    async def play() -> None:
-        async with before(example("mixed-fleet")) as person:
-            await person.sees("2 Pending 1")
-            await person.press("2", "enter", "w", *"size=2", "enter")
-            await person.sees('--what-if "size=2" is not understood')
-            # The prompt stays, to be corrected.
-            await person.press(*["backspace"] * 6, *"count=1", "enter")
-            await person.sees("could be scheduled with this change", "supposed: count=1")
-            await person.press("w", *["backspace"] * 7, "enter")
-            await person.sees("cannot be scheduled")
-
-    played(play)
+async def test_what_if() -> None:
+    async with before(example("mixed-fleet")) as person:
+        await person.sees("2 Pending 1")
+        await person.press("2", "enter", "w", *"size=2", "enter")
+        await person.sees('--what-if "size=2" is not understood')
+        # The prompt stays, to be corrected.
+        await person.press(*["backspace"] * 6, *"count=1", "enter")
+        await person.sees("could be scheduled with this change", "supposed: count=1")
+        await person.press("w", *["backspace"] * 7, "enter")
+        await person.sees("cannot be scheduled")
 
 
-def test_a_device_says_who_holds_it() -> None:
-    async def play() -> None:
-        async with before(example("mixed-fleet"), 100, 40) as person:
-            await person.sees("46 devices")
-            await person.press("4", "/", *"H100", "enter", "enter")
-            text = await person.sees("device gpu.nvidia.com/h100-1/gpu-0", "Held by 1 claim", "pretrain-0-gpu-w2d5c")
-            assert "StatefulSet/pretrain" in text and "productName = NVIDIA H100" in text
-            await person.press("t")
-            await person.sees("saved objects cannot be tainted")
-
-    played(play)
+async def test_a_device_says_who_holds_it() -> None:
+    async with before(example("mixed-fleet"), 100, 40) as person:
+        await person.sees("46 devices")
+        await person.press("4", "/", *"H100", "enter", "enter")
+        text = await person.sees("device gpu.nvidia.com/h100-1/gpu-0", "Held by 1 claim", "pretrain-0-gpu-w2d5c")
+        assert "StatefulSet/pretrain" in text and "productName = NVIDIA H100" in text
+        await person.press("t")
+        await person.sees("saved objects cannot be tainted")
 
 
-def test_keys_are_shown() -> None:
-    async def play() -> None:
-        async with before(example("mixed-fleet"), 80, 24) as person:
-            await person.press("?")
-            await person.sees("Everywhere", "what if something were different?", "taint the device")
-            await person.press("?", "escape", "q")
-            assert person.screens.return_code == 0 and person.screens.failure is None
-
-    played(play)
+async def test_keys_are_shown() -> None:
+    async with before(example("mixed-fleet"), 80, 24) as person:
+        await person.press("?")
+        await person.sees("Everywhere", "what if something were different?", "taint the device")
+        await person.press("?", "escape", "q")
+        assert person.screens.return_code == 0 and person.screens.failure is None
 
 
 class Changing(SavedCluster):
@@ -131,70 +118,54 @@ class Changing(SavedCluster):
         self.changed = changed
 
 
-def test_reading_does_not_stop_the_screen() -> None:
+async def test_reading_does_not_stop_the_screen() -> None:
     source = Changing(*OBJECTS)
     source.answers.clear()
-
-    async def play() -> None:
-        async with before(source) as person:
-            await person.sees("reading pods [b]1[/b]")
-            await person.press("?")
-            await person.sees("Everywhere")
-            await person.press("escape", "q")
-        assert person.screens.failure is None
-
-    played(play)
+    async with before(source) as person:
+        await person.sees("reading pods [b]1[/b]")
+        await person.press("?")
+        await person.sees("Everywhere")
+        await person.press("escape", "q")
+    assert person.screens.failure is None
     source.answers.set()
 
 
-def test_it_follows_the_cluster() -> None:
+async def test_it_follows_the_cluster() -> None:
     source = Changing(*OBJECTS, claim("c"), pod("p", "c", node_name=""))
-
-    async def play() -> None:
-        async with before(source) as person:
-            await person.sees("2 devices on 1 node: 2 free", "live ")
-            await person.press("4", "down", "enter")
-            await person.sees("gpu-1", "Held by nobody")
-            source.objects[3:] = [claim("c", result("gpu-1"), pods=("p",)), pod("p", "c")]
-            source.changed()
-            await person.sees("Held by 1 claim")
-            await person.press("escape")
-            await person.sees("1 free, 1 held", "2 of 2")
-            source.error = ClusterError("the server is away")
-            person.screens.worker.read_again()
-            await person.sees("the server is away; asking again", "1 free, 1 held")
-
-    played(play)
+    async with before(source) as person:
+        await person.sees("2 devices on 1 node: 2 free", "live ")
+        await person.press("4", "down", "enter")
+        await person.sees("gpu-1", "Held by nobody")
+        source.objects[3:] = [claim("c", result("gpu-1"), pods=("p",)), pod("p", "c")]
+        source.changed()
+        await person.sees("Held by 1 claim")
+        await person.press("escape")
+        await person.sees("1 free, 1 held", "2 of 2")
+        source.error = ClusterError("the server is away")
+        person.screens.worker.read_again()
+        await person.sees("the server is away; asking again", "1 free, 1 held")
 
 
-def test_an_error_at_the_beginning_is_the_end() -> None:
+async def test_an_error_at_the_beginning_is_the_end() -> None:
     source = Changing()
     source.error = InputError("cluster.json: cannot be read")
-
-    async def play() -> None:
-        async with before(source) as person:
-            await person.until(lambda: person.screens.failure is not None)
-        assert person.screens.failure is source.error
-
-    played(play)
+    async with before(source) as person:
+        await person.until(lambda: person.screens.failure is not None)
+    assert person.screens.failure is source.error
 
 
-def test_news_while_the_screen_is_taken_down(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_news_while_the_screen_is_taken_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker, and the rows, may speak when the screen's parts are gone and the screen is not."""
+    async with before(example("all-held")) as person:
+        await person.sees("1 of 3")
+        screens = person.screens
+        end = screens._close_all
 
-    async def play() -> None:
-        async with before(example("all-held")) as person:
-            await person.sees("1 of 3")
-            screens = person.screens
-            end = screens._close_all
+        async def end_late() -> None:
+            await screens.screen_stack[0].query("*").remove()
+            screens.tell(lambda: pytest.fail("told after the end"))
+            screens.post_message(RowList.Moved())
+            await asyncio.sleep(0.05)
+            await end()
 
-            async def end_late() -> None:
-                await screens.screen_stack[0].query("*").remove()
-                screens.tell(lambda: pytest.fail("told after the end"))
-                screens.post_message(RowList.Moved())
-                await asyncio.sleep(0.05)
-                await end()
-
-            monkeypatch.setattr(screens, "_close_all", end_late)
-
-    played(play)
+        monkeypatch.setattr(screens, "_close_all", end_late)

@@ -13,10 +13,8 @@ from kubectl_dra.errors import UsageError
 from kubectl_dra.exit_codes import EXIT_UNDETERMINED
 from kubectl_dra.explain.causes.registry import all_kinds
 from kubectl_dra.report.color import Painter
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION
-from kubectl_dra.report.structured import write
-from kubectl_dra.text import page_of_causes
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, write
+from kubectl_dra.text import page_of_causes
 
 
 def print_message(flags: ExplainFlags) -> int:
@@ -109,7 +107,8 @@ def _json(meaning: Understood) -> dict[str, object]:
 
 def print_page(flags: ExplainFlags) -> int:
     """Print the page; return the exit code. Raises UsageError: no such cause, or what does not go with it."""
-    from kubectl_dra.report.markdown_text import cause_json, write_page
+    from kubectl_dra.report.color import write_page
+    from kubectl_dra.report.explain_json import cause_json
 
     if flags.target or flags.manifests or flags.all_claims or flags.all_namespaces:
         raise UsageError("--explain prints a page about one cause; leave the pod, claim or manifest out")

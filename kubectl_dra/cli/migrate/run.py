@@ -238,7 +238,8 @@ def _print(
 
         write(to_json(report), "json", sys.stdout, _code(flags, report, left=left))
         return
-    from kubectl_dra.report.migrate_text import as_findings, summary, write_text
+    from kubectl_dra.report.lint_formats import as_findings
+    from kubectl_dra.report.migrate_text import summary, write_text
 
     if flags.output not in CI:
         write_text(report, flags.color, done=done, next_commands=following)

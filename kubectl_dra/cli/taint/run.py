@@ -22,7 +22,6 @@ from kubectl_dra.errors import ClusterError, UsageError
 from kubectl_dra.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.report import taint_text as text
 from kubectl_dra.report.color import tell
-from kubectl_dra.report.taint_forecast import write_served
 from kubectl_dra.report.taint_text import write_served
 from kubectl_dra.safe_output import put
 from kubectl_dra.taint import times

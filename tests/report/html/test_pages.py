@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -15,8 +16,10 @@ import yaml
 
 from kubectl_dra.report.html.page import PageOrigin, page
 from kubectl_dra.text import DOCS
+from tests.cli.conftest import Ran
 from tests.report.html.support import EXAMPLES, ROOT, Document, Dra, words_of
 
+Html = Callable[..., Ran]
 ORIGIN = PageOrigin(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), "https://10.0.0.1:6443", "prod", (), "1.36")
 EPOCH = "1767323045"
 MIXED = ROOT / "examples" / "explain" / "mixed-fleet"
@@ -26,6 +29,17 @@ MIXED = ROOT / "examples" / "explain" / "mixed-fleet"
 def at_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the time fixed the same input gives the same page."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", EPOCH)
+
+
+@pytest.fixture
+def html(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> Html:
+    """Runs a command in a folder, for its page."""
+
+    def run(folder: Path, *words: str) -> Ran:
+        monkeypatch.chdir(folder)
+        return dra(*words, "-o", "html")
+
+    return run
 
 
 def promises(source: str) -> Document:
@@ -60,9 +74,8 @@ def promises(source: str) -> Document:
 
 
 @pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
-def test_examples(dra: Dra, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.chdir(folder)
-    ran = dra(*words_of(folder), "-o", "html")
+def test_examples(html: Html, folder: Path) -> None:
+    ran = html(folder, *words_of(folder))
     assert ran.code == int((folder / "exit-code").read_text()) and not ran.err
     shown = " ".join(promises(ran.out).text().split())
     expected = (folder / "full.txt").read_text()
@@ -73,8 +86,7 @@ def test_examples(dra: Dra, monkeypatch: pytest.MonkeyPatch, folder: Path) -> No
 
 
 @pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
-def test_a_cell_for_each_device(dra: Dra, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    monkeypatch.chdir(folder)
+def test_a_cell_for_each_device(dra: Dra, html: Html, folder: Path) -> None:
     snapshot = [
         word
         for flag in re.findall(r"--snapshot (\S+)", (folder / "command").read_text())
@@ -82,8 +94,8 @@ def test_a_cell_for_each_device(dra: Dra, monkeypatch: pytest.MonkeyPatch, folde
     ]
     if not snapshot:
         pytest.skip("the example reads no snapshot")
+    ran = html(folder, "devices", *snapshot)
     names = dra("devices", *snapshot, "-o", "name")
-    ran = dra("devices", *snapshot, "-o", "html")
     assert ran.code == names.code and not ran.err
     document = promises(ran.out)
     cells = [element for element in document.elements if element.attributes.get("role") == "gridcell"]
@@ -93,14 +105,13 @@ def test_a_cell_for_each_device(dra: Dra, monkeypatch: pytest.MonkeyPatch, folde
         assert name in shown
 
 
-def test_output_is_reproducible(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(MIXED)
+def test_output_is_reproducible(html: Html) -> None:
     for words in (
         words_of(MIXED),
         ["devices", "--snapshot", "cluster.yaml"],
         ["explain", "-A", "--snapshot", "cluster.yaml"],
     ):
-        first, second = (dra(*words, "-o", "html").out for _ in range(2))
+        first, second = (html(MIXED, *words).out for _ in range(2))
         assert first and first == second
 
 
@@ -119,82 +130,71 @@ def test_several_answers(dra: Dra, tmp_path: Path) -> None:
     assert not [element for element in document.elements if element.attributes.get("role") == "grid"]
 
 
-def test_several_answers_say_how_devices_are_used_once(
-    dra: Dra, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(MIXED)
-    items = yaml.safe_load(Path("cluster.yaml").read_text())["items"]
+def test_several_answers_say_how_devices_are_used_once(html: Html, tmp_path: Path) -> None:
+    items = yaml.safe_load((MIXED / "cluster.yaml").read_text())["items"]
     (pod,) = (each for each in items if each["kind"] == "Pod" and each["metadata"]["name"] == "serve-0")
     pods = [{**pod, "metadata": {"name": name, "namespace": "ml"}, "status": {}} for name in ("a", "b")]
     (tmp_path / "pods.yaml").write_text(yaml.safe_dump_all(pods))
-    ran = dra("explain", "-f", str(tmp_path / "pods.yaml"), "--snapshot", "cluster.yaml", "-o", "html")
+    ran = html(MIXED, "explain", "-f", str(tmp_path / "pods.yaml"), "--snapshot", "cluster.yaml")
     document = promises(ran.out)
     assert sum(element.attributes.get("role") == "grid" for element in document.elements) == 2
     assert sum(element.attributes.get("class") == "bars" for element in document.elements) == 1
     assert document.text().count("Use by namespace") == 1
 
 
-def test_the_way_past_the_picture_says_where_it_leads(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_way_past_the_picture_says_where_it_leads(html: Html) -> None:
     for name, words in (("fits", "The claims"), ("all-held", "Why, and what would help")):
         folder = ROOT / "examples" / "explain" / name
-        monkeypatch.chdir(folder)
-        document = promises(dra(*words_of(folder), "-o", "html").out)
+        document = promises(html(folder, *words_of(folder)).out)
         (jump,) = (element for element in document.named("a") if (element.attributes["href"] or "").startswith("#why-"))
         assert "".join(jump.text) == words
 
 
-def test_all_pending_claims(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(MIXED)
-    ran = dra("explain", "-A", "--snapshot", "cluster.yaml", "-o", "html")
+def test_all_pending_claims(html: Html) -> None:
+    ran = html(MIXED, "explain", "-A", "--snapshot", "cluster.yaml")
     shown = promises(ran.out).text()
     assert ran.code == 1 and "1 pod is stuck." in shown and "ml: pod/serve-0" in shown
 
 
-def test_the_picture_comes_before_any_table(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(MIXED)
+def test_the_picture_comes_before_any_table(html: Html) -> None:
     narrowed = ["devices", "--snapshot", "cluster.yaml", "--driver", "gpu.amd.com"]
     for words in (words_of(MIXED), narrowed, ["explain", "-A", "--snapshot", "cluster.yaml"]):
-        elements = promises(dra(*words, "-o", "html").out).elements
+        elements = promises(html(MIXED, *words).out).elements
         picture = next(at for at, element in enumerate(elements) if element.attributes.get("role") == "grid")
         bars = next(at for at, element in enumerate(elements) if element.attributes.get("class") == "bars")
         table = next(at for at, element in enumerate(elements) if element.name == "table")
         assert bars < picture < table
 
 
-def test_what_fits_is_a_bar_and_the_cause_leads_to_its_page(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fits_is_a_bar_and_the_cause_leads_to_its_page(html: Html) -> None:
     folder = ROOT / "examples" / "fit" / "deployment-in-part"
-    monkeypatch.chdir(folder)
-    document = promises(dra(*words_of(folder), "-o", "html").out)
+    document = promises(html(folder, *words_of(folder)).out)
     assert "2 pods placed, 2 pods without a node" in document.text()
     assert f"{DOCS}/causes/allocation-orphaned.md" in [
         element.attributes.get("href") for element in document.named("a")
     ]
 
 
-def test_a_node_narrows_the_picture(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(MIXED)
-    ran = dra(*words_of(MIXED), "--node", "h100-1", "-o", "html")
+def test_a_node_narrows_the_picture(html: Html) -> None:
+    ran = html(MIXED, *words_of(MIXED), "--node", "h100-1")
     headers = [element for element in promises(ran.out).elements if element.attributes.get("role") == "rowheader"]
     assert len(headers) == 1
 
 
-def test_traces_and_second_opinions_are_shown(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_traces_and_second_opinions_are_shown(html: Html) -> None:
     folder = ROOT / "examples" / "explain" / "no-device-matches"
-    monkeypatch.chdir(folder)
-    shown = promises(dra(*words_of(folder), "-o", "html", "--trace", "gpu-1/gpu-0", "--verify").out).text()
+    shown = promises(html(folder, *words_of(folder), "--trace", "gpu-1/gpu-0", "--verify").out).text()
     assert "Trace of " in shown and "Second opinion (cel-python)" in shown
 
 
-def test_nothing_to_show(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(MIXED)
-    ran = dra("devices", "--snapshot", "cluster.yaml", "--node", "h100-1", "--driver", "gpu.amd.com", "-o", "html")
+def test_nothing_to_show(html: Html) -> None:
+    ran = html(MIXED, "devices", "--snapshot", "cluster.yaml", "--node", "h100-1", "--driver", "gpu.amd.com")
     shown = promises(ran.out).text()
     assert ran.code == 1 and "No device matches: " in shown and "on node h100-1" in shown
 
 
-def test_watching_is_no_page(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(MIXED)
-    ran = dra(*words_of(MIXED), "--watch", "-o", "html")
+def test_watching_is_no_page(html: Html) -> None:
+    ran = html(MIXED, *words_of(MIXED), "--watch")
     assert ran.code == 2 and not ran.out and "--watch" in ran.err
 
 
@@ -203,13 +203,12 @@ def test_a_digest_that_is_wrong_is_seen() -> None:
         promises(page("x", [], ORIGIN).replace("</style>", " </style>"))
 
 
-def test_a_page_says_when_and_from_what_it_was_made(dra: Dra, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_says_when_and_from_what_it_was_made(html: Html) -> None:
     document = Document(page("x", [], ORIGIN))
     text = document.text()
     assert "from context prod, https://10.0.0.1:6443 · Kubernetes 1.36 · kubectl-dra " in text
     assert document.named("time")[0].attributes["datetime"] == "2026-01-02T03:04:05Z"
-    monkeypatch.chdir(MIXED)
     for words in (words_of(MIXED), ["devices", "--snapshot", str(MIXED / "cluster.yaml")]):
-        ran = dra(*words, "-o", "html")
+        ran = html(MIXED, *words)
         assert "2026-01-02 03:04 UTC" in promises(ran.out).text()
         assert "from cluster.yaml · Kubernetes" in " ".join(Document(ran.out).text().split())
