@@ -29,7 +29,7 @@ def imported(path: Path) -> set[str]:
 
 
 EXTRAS = {"lsp": "lsp", "ui": "ui"}
-"""The extras, each with the folder that alone needs it."""
+"""The extras, each with the name of the folders and modules that alone need it."""
 
 
 def named(entries: Sequence[str]) -> set[str]:
@@ -47,7 +47,8 @@ def test_dependencies_are_those_imported() -> None:
     project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     always = named(project["dependencies"])
     optional = {
-        name: {path for path in FILES if part in path.relative_to(PACKAGE).parts} for name, part in EXTRAS.items()
+        name: {path for path in FILES if part in path.relative_to(PACKAGE).with_suffix("").parts}
+        for name, part in EXTRAS.items()
     }
     assert of_others({*FILES}.difference(*optional.values())) == always
     for name, files in optional.items():

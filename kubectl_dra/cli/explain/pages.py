@@ -12,7 +12,7 @@ from kubectl_dra.data.messages import ANY, KUBELET, LAYERS, Understood, understo
 from kubectl_dra.errors import UsageError
 from kubectl_dra.exit_codes import EXIT_UNDETERMINED
 from kubectl_dra.explain.causes.registry import all_kinds
-from kubectl_dra.report.color import Painter
+from kubectl_dra.report.color import Painter, write_page
 from kubectl_dra.report.json_shapes import SCHEMA_VERSION, write
 from kubectl_dra.text import page_of_causes
 
@@ -107,7 +107,6 @@ def _json(meaning: Understood) -> dict[str, object]:
 
 def print_page(flags: ExplainFlags) -> int:
     """Print the page; return the exit code. Raises UsageError: no such cause, or what does not go with it."""
-    from kubectl_dra.report.color import write_page
     from kubectl_dra.report.explain_json import cause_json
 
     if flags.target or flags.manifests or flags.all_claims or flags.all_namespaces:
