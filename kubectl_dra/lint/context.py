@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kubectl_dra.cel.program import Program
     from kubectl_dra.cluster.snapshot import Gap, Snapshot
     from kubectl_dra.data.drivers import Driver
-    from kubectl_dra.lint.rules.upgrades import Upgrade
+    from kubectl_dra.lint.upgrade import Upgrade
 
 
 def items(holder: Any, *path: str | int) -> list[Mapping[str, Any]]:

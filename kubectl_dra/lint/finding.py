@@ -15,7 +15,7 @@ from kubectl_dra.manifests.changes import Change, Set
 if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Gap
     from kubectl_dra.lint.context import Item
-    from kubectl_dra.lint.rules.upgrades import Upgrade
+    from kubectl_dra.lint.upgrade import Upgrade
 
 Severity = Literal["error", "warning", "info"]
 """error: the API server rejects it, or it can never work. warning: it is likely to fail. info: worth knowing."""

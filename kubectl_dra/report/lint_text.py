@@ -13,7 +13,7 @@ from kubectl_dra.grouped import grouped
 from kubectl_dra.lint.finding import LocatedFinding, Report
 from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lint.rules.server_rejections import UNDECODED
-from kubectl_dra.lint.rules.upgrades import gate_changes
+from kubectl_dra.lint.upgrade import gate_changes
 from kubectl_dra.report.color import PROSE_WIDTH, Painter
 from kubectl_dra.report.table import MANY, FindingCount, write_counts
 from kubectl_dra.text import amount, out_of, some, unmarked

@@ -20,7 +20,7 @@ from kubectl_dra.lint.engine import lint
 from kubectl_dra.lint.finding import LocatedFinding, Report, Safety
 from kubectl_dra.lint.fixes import Fixed, fix_text
 from kubectl_dra.lint.rules import BY_CODE
-from kubectl_dra.lint.rules.upgrades import Upgrade
+from kubectl_dra.lint.upgrade import Upgrade
 from kubectl_dra.manifests.inputs import Input
 from kubectl_dra.manifests.source import decode
 from kubectl_dra.scheduling.scheduler import Scheduler

@@ -26,7 +26,7 @@ from kubectl_dra.cluster.snapshot import ABSENT, Snapshot
 from kubectl_dra.errors import FileError, InputError, UsageError
 from kubectl_dra.lint.check_file import items_of
 from kubectl_dra.lint.context import Item
-from kubectl_dra.lint.rules.upgrades import DevicesGiven, DifferentAnswers, SchedulerAnswer, Upgrade, WrittenAt
+from kubectl_dra.lint.upgrade import DevicesGiven, DifferentAnswers, SchedulerAnswer, Upgrade, WrittenAt
 from kubectl_dra.manifests.documents import Document, Skipped, each_document
 from kubectl_dra.manifests.inputs import CLUSTER_NAME, LARGEST, STDIN, STDIN_NAME, Input, find_inputs, read
 from kubectl_dra.manifests.kustomization import is_patch
