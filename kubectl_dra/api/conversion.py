@@ -46,8 +46,7 @@ def to_v1(raw: Mapping[str, Any]) -> dict[str, Any]:
 def from_v1(raw: Mapping[str, Any], version: str) -> dict[str, Any]:
     """A v1 object in ``v1beta2`` or ``v1beta1``, or a DeviceTaintRule in ``v1alpha3``, as the API server prints it.
 
-    Raises:
-        ConversionError: not a v1 object of a known kind, or an unknown target version.
+    Raises ConversionError: not a v1 object of a known kind, or an unknown target version.
     """
     if _version(raw) != "v1":
         raise ConversionError(f"{raw.get('apiVersion')} is not {GROUP}/v1")

@@ -59,8 +59,7 @@ class Wire(msgspec.Struct, frozen=True, kw_only=False, rename="camel", omit_defa
 def convert(raw: Any, kind: type[T]) -> T:
     """A decoded JSON value as ``kind``. As in the API server, null counts as absent.
 
-    Raises:
-        msgspec.ValidationError: a value of the wrong type; the message names its path.
+    Raises msgspec.ValidationError: a value of the wrong type; the message names its path.
     """
     try:
         return msgspec.convert(raw, kind)

@@ -42,8 +42,7 @@ class NodeSelector(Wire, frozen=True):
     def matches(self, node: Node) -> bool:
         """Whether one term holds on the node.
 
-        Raises:
-            InvalidNodeSelector: an operator or value that the scheduler cannot parse.
+        Raises InvalidNodeSelector: an operator or value that the scheduler cannot parse.
         """
         return any(term_matches(term, node) for term in self.terms)
 

@@ -98,8 +98,7 @@ _RELEASE = re.compile(r"v?(\d{1,3})\.(\d{1,4})\+?(?:\.(\d{1,6}))?(?:[-+.].*)?\Z"
 def parse_release(text: str) -> Release:
     """Read ``1.36``, ``v1.36.2`` or a vendor's form such as ``v1.36.2+k3s1`` or ``1.36+``.
 
-    Raises:
-        ValueError: the text is not a release.
+    Raises ValueError: the text is not a release.
     """
     match = _RELEASE.match(text.strip())
     if match is None:
@@ -272,8 +271,7 @@ def kep_of(gate: str) -> int | None:
 def gate_default(gate: str, release: Release) -> bool | None:
     """Whether the gate is on by default in a release; None if the release has no such gate.
 
-    Raises:
-        KeyError: no release has the gate.
+    Raises KeyError: no release has the gate.
     """
     state = _GATES[gate][_column(release)]
     return None if state == "." else state != "-"

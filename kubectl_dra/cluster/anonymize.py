@@ -115,8 +115,7 @@ class Anonymizer:
     def item(self, raw: Mapping[str, Any]) -> Json:
         """An object whose kind is in ``cluster.snapshot.KINDS``, in the form of ``cluster.save.reduced``.
 
-        Raises:
-            InputError: an invalid object.
+        Raises InputError: an invalid object.
         """
         kind, meta = kind_here(raw["kind"], str(raw["apiVersion"])), raw.get("metadata") or {}
         category = CATEGORIES[kind]

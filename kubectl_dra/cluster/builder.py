@@ -258,8 +258,7 @@ class SnapshotBuilder:
         """Add what ``kubectl dra snapshot`` recorded about the cluster besides its objects (see
         ``cluster.save``).
 
-        Raises:
-            InputError: not of that form.
+        Raises InputError: not of that form.
         """
         try:
             for kind in said.get("read") or ():

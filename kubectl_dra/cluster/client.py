@@ -111,9 +111,7 @@ class Client:
     ) -> Reply:
         """Send a write once. Returns the server's answer, whatever it is, for ``received``.
 
-        Raises:
-            NoAnswer: the connection broke, or no answer came in time.
-            ClusterError: no TLS connection.
+        Raises NoAnswer: the connection broke, or no answer came in time; ClusterError: no TLS connection.
         """
         headers = [*self._headers(_JSON), ("Content-Type", content_type)]
         seconds = self._left(_LEAST_WRITE_SECONDS)

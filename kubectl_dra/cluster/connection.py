@@ -63,8 +63,7 @@ class Connection(Struct, frozen=True):
 def connect(options: ConnectionOptions) -> Connection:
     """Load the configuration from the flags, ``KUBECONFIG``, ``~/.kube/config`` or a pod's own account.
 
-    Raises:
-        ClusterError: no kubeconfig or a broken one, an unknown context, or credentials that cannot be obtained.
+    Raises ClusterError: no kubeconfig or a broken one, an unknown context, or credentials that cannot be obtained.
     """
     paths = _paths(options)
     config = merged(paths)

@@ -68,8 +68,7 @@ def large(path: str) -> Pages | None:
 def contents(path: str) -> bytes:
     """The content of a file; ``-`` is standard input.
 
-    Raises:
-        InputError: unreadable, not a file, damaged, or larger than any snapshot.
+    Raises InputError: unreadable, not a file, damaged, or larger than any snapshot.
     """
     from kubectl_dra.process import special
 
@@ -105,8 +104,7 @@ def contents(path: str) -> bytes:
 def unpacked(read: Read, name: str) -> bytes:
     """The output of ``read``, unpacked if its first bytes show that it is gzipped.
 
-    Raises:
-        InputError: damaged, truncated, or larger than any snapshot when unpacked.
+    Raises InputError: damaged, truncated, or larger than any snapshot when unpacked.
     """
     counted = _Counted(read)
     packed = counted.begin().startswith(_GZIP)
@@ -157,9 +155,7 @@ class _Counted:
 def beginning(path: str, size: int) -> bytes:
     """The first bytes of a small file or named pipe, at most ``size``.
 
-    Raises:
-        OSError, ValueError: it cannot be read.
-        InputError: nobody writes into the pipe.
+    Raises OSError, ValueError: it cannot be read; InputError: nobody writes into the pipe.
     """
     if not Path(path).is_fifo():
         with Path(path).open("rb") as stream:

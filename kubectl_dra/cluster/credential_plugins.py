@@ -202,11 +202,7 @@ def _failed(command: str, reason: str) -> ClusterError:
 
 
 def authorization(cluster: ClusterEntry, user: UserEntry) -> Callable[[], str]:
-    """What gives the header of a user with an auth-provider.
-
-    Raises:
-        ClusterError: it gets no credentials.
-    """
+    """What gives the header of a user with an auth-provider. Raises ClusterError: it gets no credentials."""
     from kubernetes import client
     from kubernetes import config as loaders
 

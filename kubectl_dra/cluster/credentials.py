@@ -33,8 +33,7 @@ def prepared(cluster: ClusterEntry, user: UserEntry, seconds: float | None) -> t
     """The endpoint and the authorization for a kubeconfig's entries. An exec plugin runs for at most
     ``seconds``.
 
-    Raises:
-        ClusterError: contradictory entries, a missing file, an invalid URL or certificate, or a failing plugin.
+    Raises ClusterError: contradictory entries, a missing file, an invalid URL or certificate, or a failing plugin.
     """
     # Also where they are not sent: a server may know them all the same, and say them.
     for secret in (user.token.strip(), user.password):

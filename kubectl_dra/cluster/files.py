@@ -56,8 +56,7 @@ class _ManifestBuilder(SnapshotBuilder):
     def add(self, raw: dict[str, Any], place: Place) -> None:
         """Add an object, or note that it may make pods which are left out.
 
-        Raises:
-            InputError: as any builder, and for a kind that Kubernetes does not have in this group.
+        Raises InputError: as any builder, and for a kind that Kubernetes does not have in this group.
         """
         if (unknown := unknown_object(raw)) is not None:
             what, meant = unknown
@@ -150,8 +149,7 @@ def add_files(
 def manifest_files(directory: Path) -> Iterator[Path]:
     """The manifest files below a directory, sorted by path. Hidden files and directories are skipped.
 
-    Raises:
-        InputError: a directory that cannot be read.
+    Raises InputError: a directory that cannot be read.
     """
     try:
         entries = sorted(directory.iterdir())

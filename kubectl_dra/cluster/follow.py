@@ -205,8 +205,7 @@ class FollowedCluster:
     def follow(self, kinds: Iterable[str | Pointer]) -> bool:
         """Follow further kinds, or single objects of one. Returns whether there were any.
 
-        Raises:
-            ClusterError: the server cannot be reached.
+        Raises ClusterError: the server cannot be reached.
         """
         new = [kind for kind in dict.fromkeys(kinds) if kind not in self._followed]
         for kind in new:

@@ -143,8 +143,7 @@ _SECTIONS: Final[dict[type, str]] = {ClusterEntry: "clusters", UserEntry: "users
 def merged(paths: Sequence[str]) -> Kubeconfig:
     """The entries of the files. The first file that has a name, or a current context, wins.
 
-    Raises:
-        ClusterError: a file that cannot be read, or that kubectl would not accept.
+    Raises ClusterError: a file that cannot be read, or that kubectl would not accept.
     """
     files = [_read(path) for path in paths]
     whole: dict[str, dict[str, Used]] = {section: {} for section in _SECTIONS.values()}

@@ -107,8 +107,7 @@ class ApiServer:
     def dra_versions(self) -> Mapping[str, str]:
         """Maps each served kind to the version of resource.k8s.io to request.
 
-        Raises:
-            ClusterError: the server cannot be reached or does not allow discovery.
+        Raises ClusterError: the server cannot be reached or does not allow discovery.
         """
         return self._discovered().versions
 
@@ -154,8 +153,7 @@ class ApiServer:
     def get(self, kind: str, name: str, namespace: str = "") -> dict[str, Any] | None:
         """One object as served; None if it does not exist or its kind is not served.
 
-        Raises:
-            ClusterError: any other answer.
+        Raises ClusterError: any other answer.
         """
         path = self.path(kind, namespace, name)
         if path is None:
@@ -170,9 +168,7 @@ class ApiServer:
     def objects(self, kind: str, namespace: str = "") -> list[dict[str, Any]]:
         """All objects of a kind as served, of one namespace or (empty) of all; [] if the kind is not served.
 
-        Raises:
-            Answered: such as 403.
-            ClusterError: the server cannot be reached.
+        Raises Answered: such as 403; ClusterError: the server cannot be reached.
         """
         path = self.path(kind, namespace)
         if path is None:

@@ -18,8 +18,7 @@ SOCKS: Final = ("socks5", "socks5h")
 def proxy_for(written: str, scheme: str, host: str, port: int) -> str:
     """The proxy's URL; empty for none. ``written`` is the kubeconfig's.
 
-    Raises:
-        ClusterError: it is not a proxy that can be used.
+    Raises ClusterError: it is not a proxy that can be used.
     """
     proxy = written or _of_environment(scheme, host.lower(), port)
     if not proxy:

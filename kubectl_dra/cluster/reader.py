@@ -356,8 +356,7 @@ _pods = msgspec.json.Decoder(_PodPage)
 def page(data: bytes, *, pods: bool = False) -> Page | None:
     """Read a page, decoding ``pods`` at once; None if it is not a list of objects.
 
-    Raises:
-        ValueError: not a JSON object.
+    Raises ValueError: not a JSON object.
     """
     if data.lstrip()[:1] != b"{":
         raise ValueError

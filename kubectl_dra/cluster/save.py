@@ -269,8 +269,7 @@ def check_target(path: Path, *, force: bool) -> None:
 def write_file(path: Path, write: Callable[[TextIO], object], *, force: bool) -> None:
     """Write a file atomically, readable only by its owner.
 
-    Raises:
-        InputError: it cannot be written, or exists and ``force`` is not given.
+    Raises InputError: it cannot be written, or exists and ``force`` is not given.
     """
     check_target(path, force=force)
     temporary = name_beside(path)

@@ -23,8 +23,7 @@ from kubectl_dra.manifests.workloads import pod_templates
 def pods_of(workload: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A pod for each template of a workload, named after the workload and, if there are several, the template.
 
-    Raises:
-        InputError: what it is named, selected or labelled by has another type than an object.
+    Raises InputError: what it is named, selected or labelled by has another type than an object.
     """
     templates = list(pod_templates(workload))
     if templates:

@@ -81,9 +81,7 @@ class Writer:
     def create(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
         """Create an object in a collection. Returns it as stored.
 
-        Raises:
-            Conflict: it already exists.
-            Answered, ClusterError: as ``apply``.
+        Raises Conflict: it already exists; Answered, ClusterError: as ``apply``.
         """
         return self._send("POST", path, {"fieldManager": self.field_manager, "fieldValidation": "Strict"}, content)
 
