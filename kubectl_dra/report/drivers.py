@@ -235,7 +235,7 @@ def to_json(
 
     ``mends`` as of ``write_drivers``.
     """
-    states = Counter(row.state.value for row in drivers.rows)
+    states = dict(Counter(row.state.value for row in drivers.rows))
     return {
         "schemaVersion": SCHEMA_VERSION,
         "kind": "DriverList",
