@@ -57,7 +57,7 @@ SLOW = (
     "cel/test_conformance.py",
     "cel/test_cost.py",
     "cel/test_many_devices.py",
-    "cel/test_second_opinion.py",
+    "cel/test_cel_python.py",
     "cli/test_bad_input.py",
     "cli/test_bounded.py",
     "cli/test_can.py",

@@ -27,7 +27,7 @@ CLOCKS = frozenset(
 )
 WAITING = {
     "process.py": "a child process that is ended when it takes too long",
-    "cel/second_opinion.py": "how long another implementation of CEL may take to say what it thinks",
+    "cel/cel_python.py": "how long another implementation of CEL may take to say what it thinks",
     "cli/": "waiting for the cluster, and how long a command took",
     "cluster/": "waiting for a server, a program or a pipe, and how old a token is",
     "metrics/exposition.py": "when the cluster is counted again, and how long a count took",

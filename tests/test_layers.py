@@ -45,7 +45,7 @@ BASE = {
     "errors": 0,
     "exit_codes": 0,
     "grouped": 0,
-    "layered": 0,
+    "layered_table": 0,
     "process": 0,
     "text": 0,
 }

@@ -12,7 +12,7 @@ from kubectl_dra.allocation.features import Features
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.quantity import Quantity
 from kubectl_dra.api.slices import DeviceID
-from kubectl_dra.layered import layered
+from kubectl_dra.layered_table import layered
 
 V = TypeVar("V")
 

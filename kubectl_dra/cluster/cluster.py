@@ -26,7 +26,7 @@ from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
 from kubectl_dra.api.volumes import CSINode
 from kubectl_dra.cluster.claim_relation import ClaimRelation, PodSet, consumers_of, relation_of
 from kubectl_dra.cluster.snapshot import Key, RefusedChange, Snapshot
-from kubectl_dra.layered import layered
+from kubectl_dra.layered_table import layered
 
 ClaimChange = tuple[ResourceClaim | None, ResourceClaim | None]
 PodChange = tuple[Pod | None, Pod | None]

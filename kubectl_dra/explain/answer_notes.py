@@ -39,7 +39,7 @@ from kubectl_dra.explain.question.what_if_flag import WhatIfChange, in_use, made
 from kubectl_dra.explain.remedies.candidates import marks_broken
 from kubectl_dra.explain.scheduler_profile import scheduler_notes
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.explain.unread import NotSeen, Unread
+from kubectl_dra.explain.unread_kind import NotSeen, Unread
 from kubectl_dra.scheduling.default_preemption import ending_victims
 from kubectl_dra.text import whole_number
 

@@ -17,7 +17,7 @@ from kubectl_dra.explain.analysis import Analysis, Outlook
 from kubectl_dra.explain.devices.device_state import unpublished
 from kubectl_dra.explain.phrase import Phrase, Statement, Words, nodes_named, say
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.explain.unread import NotSeen
+from kubectl_dra.explain.unread_kind import NotSeen
 from kubectl_dra.neighbours.pointers import kinds_pointed_to
 from kubectl_dra.scheduling.kinds_to_read import kinds_needed, selecting_kinds
 from kubectl_dra.scheduling.reasons import PluginName

@@ -22,7 +22,7 @@ from kubectl_dra.explain.funnel.shown import Funnel
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import ObjectName, Words
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
-from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof
+from kubectl_dra.explain.remedies.proof_result import ChangeStep, Price, Proof
 from kubectl_dra.explain.remedies.prove import Change
 
 FactPart: TypeAlias = Words | ObjectName | DeviceID | PoolID | int

@@ -21,7 +21,7 @@ from kubectl_dra.explain.funnel.stages import SelectorFalse, StageResult, counte
 from kubectl_dra.explain.node_reasons import KeptApart
 from kubectl_dra.explain.phrase import Subject, Words, named, say
 from kubectl_dra.explain.remedies.change import LowerCount
-from kubectl_dra.explain.remedies.proof import Beside, OtherRequest, Price
+from kubectl_dra.explain.remedies.proof_result import Beside, OtherRequest, Price
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
 
 # Stages at which a node loses devices that are what was asked for; before them it has none of that kind.

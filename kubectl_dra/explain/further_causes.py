@@ -28,7 +28,7 @@ from kubectl_dra.explain.diagnosis import Finding, Remedy, RemedyPlan
 from kubectl_dra.explain.phrase import say
 from kubectl_dra.explain.question.resolve import ClaimEntry, Question, Unresolved
 from kubectl_dra.explain.remedies.claim_edits import each_container, on_any_labels, tolerating, with_spec, without_label
-from kubectl_dra.explain.remedies.proof import Beside, Price, Proof
+from kubectl_dra.explain.remedies.proof_result import Beside, Price, Proof
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.scheduling.node_resources import Insufficient
 from kubectl_dra.scheduling.reasons import PluginName, Reason, Rejection

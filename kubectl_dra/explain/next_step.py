@@ -27,7 +27,7 @@ from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
 from kubectl_dra.explain.remedies.change import CompletePool, DropConstraint, RequestChange
 from kubectl_dra.explain.remedies.node_rules import LessOfNode, RelaxNodeRule
 from kubectl_dra.explain.remedies.prove import Change
-from kubectl_dra.explain.unread import Unread, if_none
+from kubectl_dra.explain.unread_kind import Unread, if_none
 
 OUR_PAGE: Final = (Look.DEVICES, Look.SELECTORS, Look.ONE_DEVICE)
 """Where what to look at next stands on the full page, or behind it: it asks the same question, with its new nodes."""

@@ -37,7 +37,7 @@ from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.explain.unread import Stake, Unread, unread_of
+from kubectl_dra.explain.unread_kind import Stake, Unread, unread_of
 
 BOOTING: Final = timedelta(seconds=30)
 _READ: Final = {

@@ -21,7 +21,7 @@ from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.rivals import Queue
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.explain.unread import Stake, Unread, gaps_of, unread_of
+from kubectl_dra.explain.unread_kind import Stake, Unread, gaps_of, unread_of
 from kubectl_dra.neighbours.no_pod import UnmadeLauncher, unmade
 
 NOT_IN_TURN: Final = say("each is answered as if the others did not wait: placing them all in turn takes too long")

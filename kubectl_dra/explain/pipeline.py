@@ -50,7 +50,7 @@ from kubectl_dra.explain.scheduler_profile import RULES_UNKNOWN, message_of_sche
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unclear import NotBoundByDefect, missing_objects, not_decided, not_seen
 from kubectl_dra.explain.unclear import unread as unread_for
-from kubectl_dra.explain.unread import NotProved
+from kubectl_dra.explain.unread_kind import NotProved
 from kubectl_dra.scheduling.default_preemption import VictimsEnding
 from kubectl_dra.text import did_you_mean_or_known
 

@@ -30,7 +30,7 @@ from kubectl_dra.explain.question.resolve import Question, about_pod
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.freeing_claims import Free
-from kubectl_dra.explain.remedies.proof import Beside, Proof
+from kubectl_dra.explain.remedies.proof_result import Beside, Proof
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.scheduling.binding import Chance, place

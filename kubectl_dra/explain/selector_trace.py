@@ -106,7 +106,7 @@ def show(value: object, limit: int = 60) -> str:
 
 def verify(question: Question, snapshot: Snapshot, settings: Settings) -> SecondOpinion:
     """Compare both engines on all published devices, each distinct expression once."""
-    from kubectl_dra.cel.second_opinion import Opinions
+    from kubectl_dra.cel.cel_python import Opinions
 
     cycle = settings.scheduler.cycle(snapshot.exact())
     devices = [device for slice_ in cycle.index.slices for device in slice_.devices]

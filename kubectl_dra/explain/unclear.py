@@ -24,7 +24,7 @@ from kubectl_dra.explain.node_reasons import unread_kinds
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, named, say
 from kubectl_dra.explain.question.resolve import Question, last_message
 from kubectl_dra.explain.scheduler_profile import not_configured
-from kubectl_dra.explain.unread import STARTING, UNKNOWN, Stake, Unread, unread_of
+from kubectl_dra.explain.unread_kind import STARTING, UNKNOWN, Stake, Unread, unread_of
 from kubectl_dra.scheduling.gang_scheduling import Obstacle, kept_out
 from kubectl_dra.scheduling.kinds_to_read import group_kind
 from kubectl_dra.scheduling.reasons import PluginName, foreign

@@ -23,7 +23,7 @@ from kubectl_dra.explain.node_reasons import KeptApart, of_spread
 from kubectl_dra.explain.not_starting import broken_nodes, troubled_nodes
 from kubectl_dra.explain.remedies.ending_pods import EndPods, all_ending, can_end, fewer_replicas
 from kubectl_dra.explain.remedies.freeing_claims import Free, for_good
-from kubectl_dra.explain.remedies.proof import Price
+from kubectl_dra.explain.remedies.proof_result import Price
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.fit.place import PlacedPod, Placement, Placer, Unplaced, attempt
 from kubectl_dra.fit.pod_factory import NewPod

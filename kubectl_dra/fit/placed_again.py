@@ -17,7 +17,7 @@ from kubectl_dra.explain.remedies.change import LowerCount
 from kubectl_dra.explain.remedies.ending_pods import EndPods
 from kubectl_dra.explain.remedies.freeing_claims import Free
 from kubectl_dra.explain.remedies.node_rules import LessOfNode
-from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, ReplicasThen
+from kubectl_dra.explain.remedies.proof_result import ChangeStep, Price, Proof, ReplicasThen
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.fit.answer import fit, nearest_that_fits

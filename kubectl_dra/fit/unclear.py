@@ -19,7 +19,7 @@ from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.settings import Settings
 from kubectl_dra.explain.unclear import OBSTACLES
-from kubectl_dra.explain.unread import CHANGE_PODS, Unread, if_none
+from kubectl_dra.explain.unread_kind import CHANGE_PODS, Unread, if_none
 from kubectl_dra.fit.place import Placement, Unplaced
 from kubectl_dra.fit.plan import FitPlan
 from kubectl_dra.fit.pod_factory import NewPod

@@ -355,7 +355,7 @@ def _distinct(findings: Iterable[LocatedFinding]) -> Iterator[LocatedFinding]:
 
 def verify(items: Iterable[Item], target: AssumedCluster) -> SelectorOpinion:
     """Compare both engines on each distinct expression, for the devices given and those of the snapshot."""
-    from kubectl_dra.cel.second_opinion import Opinions
+    from kubectl_dra.cel.cel_python import Opinions
 
     items = tuple(items)
     devices = tuple(_devices(items, target))

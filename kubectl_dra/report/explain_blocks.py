@@ -19,7 +19,7 @@ from kubectl_dra.explain.outcomes import AutoscalerView, NewNodesNoMatter
 from kubectl_dra.explain.phrase import Words
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE, WhatIfChange
 from kubectl_dra.explain.remedies.change import DropConstraint, RequestChange
-from kubectl_dra.explain.remedies.proof import Proof
+from kubectl_dra.explain.remedies.proof_result import Proof
 from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.report.blocks import (
     IN_JSON,

@@ -29,7 +29,7 @@ from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.ending_pods import SUSPENDED, EndPods, FewerReplicas
 from kubectl_dra.explain.remedies.freeing_claims import USED, Free
 from kubectl_dra.explain.remedies.node_rules import RelaxNodeRule
-from kubectl_dra.explain.remedies.proof import Price, Proof
+from kubectl_dra.explain.remedies.proof_result import Price, Proof
 from kubectl_dra.explain.remedies.prove import Change
 
 

@@ -27,8 +27,8 @@ from kubectl_dra.explain.pending_alike import without_pod
 from kubectl_dra.explain.phrase import Phrase
 from kubectl_dra.explain.remedies.change import RequestChange
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace
-from kubectl_dra.explain.remedies.proof import OtherRequest, Proof, Tried
-from kubectl_dra.explain.unread import if_none
+from kubectl_dra.explain.remedies.proof_result import OtherRequest, Proof, Tried
+from kubectl_dra.explain.unread_kind import if_none
 from kubectl_dra.report.phrases import devices_named, shares_of, written
 from kubectl_dra.text import amount, are, ended, some
 

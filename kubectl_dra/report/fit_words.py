@@ -16,7 +16,7 @@ from kubectl_dra.explain.causes.not_tried import CHANGE_REFUSED
 from kubectl_dra.explain.driver_refusals import refused
 from kubectl_dra.explain.phrase import Subject
 from kubectl_dra.explain.remedies.ending_pods import EndPods
-from kubectl_dra.explain.unread import Unread, if_none
+from kubectl_dra.explain.unread_kind import Unread, if_none
 from kubectl_dra.fit.existing_pods import JobProgress
 from kubectl_dra.fit.place import evicted
 from kubectl_dra.fit.result import (

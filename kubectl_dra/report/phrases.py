@@ -34,7 +34,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.cluster.snapshot import ABSENT
 from kubectl_dra.command import CommandLine
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject, Words
-from kubectl_dra.explain.unread import NotSeen, Unread
+from kubectl_dra.explain.unread_kind import NotSeen, Unread
 from kubectl_dra.grouped import grouped
 from kubectl_dra.text import amount, either, some
 

@@ -14,9 +14,9 @@ from kubectl_dra.explain.cause_kinds import NextStep
 from kubectl_dra.explain.diagnosis import Evidence, Finding, NodeDevices, Remedy, RemedyPlan
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Statement, Subject, Words
 from kubectl_dra.explain.question.what_if_flag import WITH_NODE
-from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, StepHolder, StepTarget, StepValue
+from kubectl_dra.explain.remedies.proof_result import ChangeStep, Price, Proof, StepHolder, StepTarget, StepValue
 from kubectl_dra.explain.remedies.prove import Change
-from kubectl_dra.explain.unread import gaps_of
+from kubectl_dra.explain.unread_kind import gaps_of
 from kubectl_dra.report.explain_commands import Invocation, command, making, supposing
 from kubectl_dra.report.explain_words import fix
 from kubectl_dra.report.json_shapes import (

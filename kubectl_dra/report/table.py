@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kubectl_dra.explain.unread import not_read
+from kubectl_dra.explain.unread_kind import not_read
 from kubectl_dra.report.color import Painter, wrap
 from kubectl_dra.safe_output import one_line
 from kubectl_dra.text import amount, some

@@ -12,7 +12,7 @@ from kubectl_dra.api.pods import Owner
 from kubectl_dra.command import CURRENT, ClusterFlags, CommandLine
 from kubectl_dra.explain.devices.alike_devices import CapacityRoom
 from kubectl_dra.explain.devices.device_state import DeviceState
-from kubectl_dra.explain.unread import not_read
+from kubectl_dra.explain.unread_kind import not_read
 from kubectl_dra.report.bars import PICTURE, legend, with_bars
 from kubectl_dra.report.blocks import TableBlock
 from kubectl_dra.report.blocks_text import write_blocks

@@ -17,7 +17,7 @@ from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.nodes import Node
 from kubectl_dra.api.pods import Pod
 from kubectl_dra.cluster.cluster import Cluster, Delta
-from kubectl_dra.layered import layered
+from kubectl_dra.layered_table import layered
 from kubectl_dra.scheduling.chain import Chain, order
 from kubectl_dra.scheduling.default_preemption import Candidate, Preemption, preempt
 from kubectl_dra.scheduling.dynamic_resources import ClaimsAlone, DynamicResources, SearchNotEnded

@@ -27,7 +27,7 @@ from kubectl_dra.explain.pending_alike import Shapes, waiting
 from kubectl_dra.explain.question.resolve import Question, about_claim, about_pod
 from kubectl_dra.explain.rivals import Queue
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.explain.unread import DEVICE_KINDS
+from kubectl_dra.explain.unread_kind import DEVICE_KINDS
 from kubectl_dra.scheduling.kinds_to_read import VOLUME_KINDS, uses_volumes
 from kubectl_dra.scheduling.node_equivalence import judge_at_once
 from kubectl_dra.scheduling.outcome import Outcome

@@ -26,7 +26,7 @@ from kubectl_dra.explain.attributes_read import complete
 from kubectl_dra.explain.question.resolve import about_pod
 from kubectl_dra.explain.remedies.claim_edits import in_single_requests
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.explain.unread import Stake, Unread, unread_of
+from kubectl_dra.explain.unread_kind import Stake, Unread, unread_of
 
 
 class Topology(StrEnum):

@@ -24,7 +24,7 @@ from kubectl_dra.cluster.claim_relation import (
 from kubectl_dra.cluster.snapshot import ABSENT, FORBIDDEN, Gap, Snapshot
 from kubectl_dra.errors import UndeterminedError
 from kubectl_dra.explain.phrase import Statement, Words, say
-from kubectl_dra.explain.unread import Stake, Unread, unread_of
+from kubectl_dra.explain.unread_kind import Stake, Unread, unread_of
 from kubectl_dra.grouped import grouped
 from kubectl_dra.usage.choices import ClaimSort, ClaimState
 

@@ -25,7 +25,7 @@ from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, take_inventory
 from kubectl_dra.explain.devices.wanted import Wanted
 from kubectl_dra.explain.phrase import Words
-from kubectl_dra.explain.unread import Unread, unread_devices
+from kubectl_dra.explain.unread_kind import Unread, unread_devices
 from kubectl_dra.grouped import grouped
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.usage.choices import UNUSED, ClaimState, UseBy, UseSort

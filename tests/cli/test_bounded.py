@@ -82,7 +82,7 @@ def test_what_is_pending_is_explained_as_far_as_the_time_goes(
 def test_a_second_opinion_has_limits(
     dra: Dra, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
-    monkeypatch.setattr("kubectl_dra.cel.second_opinion.SECONDS", 1.0)
+    monkeypatch.setattr("kubectl_dra.cel.cel_python.SECONDS", 1.0)
     growing = "['a']" + ".map(x, x + x)" * 60 + ".size() == 1"
     ran = dra(*words, hard(tmp_path, requests=1, nodes=1, selector=growing))
     assert "MemoryError" in ran.out + ran.err or "cel-python needs more than" in ran.out + ran.err

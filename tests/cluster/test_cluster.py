@@ -20,7 +20,7 @@ from kubectl_dra.api.slices import DeviceID, ResourceSlice
 from kubectl_dra.api.taints import DeviceTaint, DeviceTaintRule
 from kubectl_dra.cluster.cluster import Cluster, NodeCopy
 from kubectl_dra.cluster.snapshot import Snapshot
-from kubectl_dra.layered import layered
+from kubectl_dra.layered_table import layered
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.scheduler import Scheduler
 

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from kubectl_dra.cel import second_opinion
+from kubectl_dra.cel import cel_python
 from tests.ran import ran
 from tools.api_server import APIServer, forbidden
 from tools.cases import CASES, run_case
@@ -124,7 +124,7 @@ def test_verify_reports_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     opinion = found["secondOpinion"]
     assert opinion["agree"] > 0
     assert opinion["differ"] == []
-    monkeypatch.setattr(second_opinion._Judge, "answer", lambda judge, device: (False, ""))
+    monkeypatch.setattr(cel_python._Judge, "answer", lambda judge, device: (False, ""))
     changed_code, changed = asked(*arguments(example), "--verify")
     assert changed["secondOpinion"]["agree"] < opinion["agree"]
     assert "cel-python" in changed["secondOpinion"]["differ"][0]

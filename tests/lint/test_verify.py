@@ -50,9 +50,9 @@ def test_nothing_to_compare_is_said(expression: str, more: str, words: str) -> N
 
 
 def test_a_difference_names_the_selector_and_both_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kubectl_dra.cel import second_opinion
+    from kubectl_dra.cel import cel_python
 
-    monkeypatch.setattr(second_opinion._Judge, "answer", lambda self, device: (False, ""))
+    monkeypatch.setattr(cel_python._Judge, "answer", lambda self, device: (False, ""))
     found = opinion('device.driver == "gpu.example.com"')
     (difference,) = found.differ
     assert difference.startswith('device.driver == "gpu.example.com" on 3 devices')

@@ -30,7 +30,7 @@ from kubectl_dra.explain.diagnosis import Diagnosis, NodeDevices
 from kubectl_dra.explain.outcomes import NoHelp
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import Question, about_pod
-from kubectl_dra.explain.unread import if_none
+from kubectl_dra.explain.unread_kind import if_none
 
 if TYPE_CHECKING:
     from kubectl_dra.api.pods import Pod

@@ -22,14 +22,14 @@ from kubectl_dra.command import kubectl
 from kubectl_dra.errors import UndeterminedError, UsageError
 from kubectl_dra.exit_codes import EXIT_NO
 from kubectl_dra.explain.devices.arrangement import SortKey
-from kubectl_dra.explain.unread import Unread
+from kubectl_dra.explain.unread_kind import Unread
 from kubectl_dra.neighbours.no_pod import INSTANCE, unmade
 from kubectl_dra.neighbours.operators import CLIQUE, DOMAIN, domain_state
 from kubectl_dra.report.explain_commands import Invocation, command
 from kubectl_dra.text import did_you_mean, did_you_mean_or_known, nearest
 
 if TYPE_CHECKING:
-    from kubectl_dra.usage.had_now import ClassNow, DeviceNow
+    from kubectl_dra.usage.availability import ClassNow, DeviceNow
 
 
 def run_by_itself(targets: Sequence[TypedTarget], flags: ExplainFlags, connection: ConnectionFlags) -> int:
@@ -179,8 +179,8 @@ def _run_listed(target: TypedTarget, flags: ExplainFlags, connection: Connection
 
 
 def _run_class(name: str, flags: DevicesFlags, connection: ConnectionFlags) -> int:
-    from kubectl_dra.report.had_now import answer_json, class_answer
-    from kubectl_dra.usage.had_now import class_now
+    from kubectl_dra.report.availability import answer_json, class_answer
+    from kubectl_dra.usage.availability import class_now
 
     inventory, settings, snapshot = listed(flags, connection)
     now = class_now(name, inventory, snapshot, settings.scheduler)
@@ -195,8 +195,8 @@ def _run_class(name: str, flags: DevicesFlags, connection: ConnectionFlags) -> i
 
 
 def _run_device(flags: DevicesFlags, connection: ConnectionFlags) -> int:
-    from kubectl_dra.report.had_now import answer_json, device_answer, why_stuck
-    from kubectl_dra.usage.had_now import device_now
+    from kubectl_dra.report.availability import answer_json, device_answer, why_stuck
+    from kubectl_dra.usage.availability import device_now
 
     inventory, settings, snapshot = listed(flags, connection)
     if len(inventory.rows) != 1:
@@ -232,10 +232,10 @@ def _print_rest(now: ClassNow | DeviceNow, flags: DevicesFlags, connection: Conn
     """The fix with its commands and the next command, of text."""
     if flags.output is not DevicesOutput.text:
         return
+    from kubectl_dra.report.availability import fix_commands
     from kubectl_dra.report.blocks import Items, Section, Tone, prose, shell
     from kubectl_dra.report.blocks_text import write_blocks
     from kubectl_dra.report.color import Painter
-    from kubectl_dra.report.had_now import fix_commands
     from kubectl_dra.report.phrases import written
 
     out, where = Painter(color=flags.color.value), cluster_flags(flags, connection)

@@ -21,7 +21,7 @@ from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.holders import ClaimHolder, HolderState
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Subject, Words, say, the_node
 from kubectl_dra.explain.remedies.freeing_claims import Free, InTheWay, first_enough, in_the_way, sets_of_holders
-from kubectl_dra.explain.remedies.proof import Proof
+from kubectl_dra.explain.remedies.proof_result import Proof
 
 # No single node has enough devices for a request.
 

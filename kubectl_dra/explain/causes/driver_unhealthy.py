@@ -25,7 +25,7 @@ from kubectl_dra.neighbours.operators import not_ready, words_of
 
 if TYPE_CHECKING:
     from kubectl_dra.drivers.health import NodeDriver
-    from kubectl_dra.explain.remedies.proof import Proof
+    from kubectl_dra.explain.remedies.proof_result import Proof
 
 MAX_NODES: Final = 6
 """Broken nodes on which the pod is tried with what the driver publishes elsewhere."""

@@ -23,7 +23,7 @@ from kubectl_dra.explain.funnel.device_view import DeviceView
 from kubectl_dra.explain.funnel.shown import StageName
 from kubectl_dra.explain.phrase import ObjectName, Subject, named, say, the_node
 from kubectl_dra.explain.remedies.candidates import MAX_POOLS, completing
-from kubectl_dra.explain.remedies.proof import Proof, Tried
+from kubectl_dra.explain.remedies.proof_result import Proof, Tried
 from kubectl_dra.explain.remedies.prove import WhatIf
 
 INCOMPLETE = CauseKind(code="pool-incomplete", family=Family.POOLS, look=Look.SLICES)

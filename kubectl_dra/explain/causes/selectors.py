@@ -24,7 +24,7 @@ from kubectl_dra.explain.funnel.shown import Observation, StageName
 from kubectl_dra.explain.phrase import Joined, Phrase, Subject, Words, by_name, named, say
 from kubectl_dra.explain.remedies.candidates import fitting_classes
 from kubectl_dra.explain.remedies.change import ReplaceTerm, UseClass
-from kubectl_dra.explain.remedies.proof import Tried
+from kubectl_dra.explain.remedies.proof_result import Tried
 from kubectl_dra.explain.remedies.selector_values import MAX_TEXTS, loosened_term, names_single, slots
 
 _CONTAINER = " (in container '')"

@@ -29,7 +29,7 @@ from kubectl_dra.explain.funnel.device_view import PublishedDevice
 from kubectl_dra.explain.funnel.located import Located, by_request, made_by_scheduler
 from kubectl_dra.explain.phrase import Joined, ObjectName, Phrase, Subject, Words, named, nodes_named, say
 from kubectl_dra.explain.remedies.change import DropConstraint
-from kubectl_dra.explain.remedies.proof import Proof, Tried
+from kubectl_dra.explain.remedies.proof_result import Proof, Tried
 from kubectl_dra.text import nearest
 
 MAX_EVIDENCE = 8

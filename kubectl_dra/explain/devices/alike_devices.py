@@ -19,7 +19,7 @@ from kubectl_dra.explain.devices.arrangement import CountedBy, SortKey
 from kubectl_dra.explain.devices.device_state import DeviceState, model_of
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory, node_count_of, states_of
 from kubectl_dra.explain.phrase import Phrase
-from kubectl_dra.explain.unread import NotSeen, unread_of_share, unread_of_start
+from kubectl_dra.explain.unread_kind import NotSeen, unread_of_share, unread_of_start
 
 FEW = 20
 """So many rows are shown place by place; where they are more, places with alike rows share them."""

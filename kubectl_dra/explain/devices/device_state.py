@@ -25,7 +25,7 @@ from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.funnel.stages import GROUPS_GATE, FeatureOff
 from kubectl_dra.explain.not_starting import not_starting, troubled_nodes
 from kubectl_dra.explain.phrase import ObjectName, Phrase, Statement, Words, say, with_owner
-from kubectl_dra.explain.unread import unread_devices
+from kubectl_dra.explain.unread_kind import unread_devices
 
 
 class Unpublished(NamedTuple):

@@ -35,7 +35,7 @@ from kubectl_dra.explain.devices.wanted import Wanted, check_names, is_called, n
 from kubectl_dra.explain.driver_words import driver_notes, twice_notes
 from kubectl_dra.explain.funnel.device_view import DeviceView, PublishedDevice
 from kubectl_dra.explain.phrase import Phrase, Words, nodes_named, say
-from kubectl_dra.explain.unread import UNKNOWN, NotSeen, Stake, Unread, not_read, unread_devices, unread_of
+from kubectl_dra.explain.unread_kind import UNKNOWN, NotSeen, Stake, Unread, not_read, unread_devices, unread_of
 from kubectl_dra.text import did_you_mean
 
 

@@ -41,7 +41,7 @@ from kubectl_dra.explain.remedies.change import (
     selector_of,
 )
 from kubectl_dra.explain.remedies.freeing_claims import Free, fewest_first, freeing
-from kubectl_dra.explain.remedies.proof import NEW_NODE, ChangeStep, Price, Proof, StepKind, StepTarget
+from kubectl_dra.explain.remedies.proof_result import NEW_NODE, ChangeStep, Price, Proof, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.explain.remedies.selector_values import loosened_term
 

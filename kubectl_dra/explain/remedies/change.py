@@ -16,7 +16,7 @@ from kubectl_dra.api.taints import DeviceTaint
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange, edit_of
 from kubectl_dra.explain.remedies.claim_edits import RequestPlace, limiting
-from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget, StepValue
+from kubectl_dra.explain.remedies.proof_result import ChangeStep, Price, StepKind, StepTarget, StepValue
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
 
 

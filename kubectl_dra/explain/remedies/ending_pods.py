@@ -14,7 +14,7 @@ from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.holders import late
 from kubectl_dra.explain.phrase import Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
-from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
+from kubectl_dra.explain.remedies.proof_result import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.neighbours.decider import is_queued_by_kueue
 from kubectl_dra.scheduling.chain import Chain

@@ -20,7 +20,7 @@ from kubectl_dra.explain.holders import ClaimHolder, HolderIndex, HolderState, s
 from kubectl_dra.explain.phrase import Joined, Phrase, Words, say
 from kubectl_dra.explain.question.what_if_flag import WhatIfChange
 from kubectl_dra.explain.remedies.ending_pods import FewerReplicas, fewer_replicas
-from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, StepHolder, StepKind, StepTarget
+from kubectl_dra.explain.remedies.proof_result import ChangeStep, Price, Proof, StepHolder, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.scheduling.default_preemption import fewest
 

@@ -32,7 +32,7 @@ from kubectl_dra.explain.remedies.claim_edits import (
     without_label,
 )
 from kubectl_dra.explain.remedies.ending_pods import ending_pods
-from kubectl_dra.explain.remedies.proof import ChangeStep, Price, StepKind, StepTarget
+from kubectl_dra.explain.remedies.proof_result import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.simple_filters import CORDON

@@ -44,7 +44,7 @@ from kubectl_dra.explain.remedies.claim_edits import (
     with_request,
     with_selector,
 )
-from kubectl_dra.explain.remedies.proof import ChangeStep, Price, Proof, shown_on
+from kubectl_dra.explain.remedies.proof_result import ChangeStep, Price, Proof, shown_on
 from kubectl_dra.scheduling.chain import Chain
 from kubectl_dra.scheduling.node_equivalence import judge_at_once
 from kubectl_dra.scheduling.outcome import Outcome

@@ -14,7 +14,7 @@ from kubectl_dra.explain.holders import ClaimHolder
 from kubectl_dra.explain.phrase import Words, say
 from kubectl_dra.explain.remedies.claim_edits import with_claims
 from kubectl_dra.explain.remedies.ending_pods import STATEFUL, EndPods, fewer_for
-from kubectl_dra.explain.remedies.proof import Proof
+from kubectl_dra.explain.remedies.proof_result import Proof
 
 
 def for_replicas(blocked: Blocked, sibling: ClaimHolder) -> Remedy:

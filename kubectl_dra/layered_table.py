@@ -35,7 +35,7 @@ def layered(base: Mapping[K, V], changes: Mapping[K, V | None]) -> Mapping[K, V]
 
 
 class Layered(Mapping[K, V]):
-    """What ``layered`` gives: entries of ``below`` that are ``gone`` or ``changed``, and further ones."""
+    """What ``layered_table`` gives: entries of ``below`` that are ``gone`` or ``changed``, and further ones."""
 
     __slots__ = ("_below", "_changed", "_gone")
 

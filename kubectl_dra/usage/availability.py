@@ -32,7 +32,7 @@ from kubectl_dra.explain.phrase import ObjectName, Subject, Words, say
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_claim, about_pod
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.explain.unread import Stake, Unread, unread_of, unread_of_share, unread_of_start
+from kubectl_dra.explain.unread_kind import Stake, Unread, unread_of, unread_of_share, unread_of_start
 from kubectl_dra.scheduling.scheduler import Scheduler
 from kubectl_dra.usage.choices import UNUSED, ClaimState
 from kubectl_dra.usage.claim_use import ClaimUse, claim_uses

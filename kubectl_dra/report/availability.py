@@ -12,7 +12,7 @@ from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.diagnosis import Remedy
 from kubectl_dra.explain.driver_words import at_fault
 from kubectl_dra.explain.phrase import Words
-from kubectl_dra.explain.unread import Unread
+from kubectl_dra.explain.unread_kind import Unread
 from kubectl_dra.report.blocks import TONES, Answer, Tone
 from kubectl_dra.report.devices import summary, taints_of
 from kubectl_dra.report.explain_commands import Invocation, command, making
@@ -22,9 +22,9 @@ from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import command_json, commands_json
 from kubectl_dra.report.top import defects_of
 from kubectl_dra.text import amount, some
+from kubectl_dra.usage.availability import ClassNow, DeviceNow
 from kubectl_dra.usage.choices import ClaimState
 from kubectl_dra.usage.claim_use import ClaimUse
-from kubectl_dra.usage.had_now import ClassNow, DeviceNow
 
 _SHOWN = 3
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.cel.cel_python import Comparison, compare
 from kubectl_dra.cel.environment import Environment
 from kubectl_dra.cel.program import compile_expression
-from kubectl_dra.cel.second_opinion import Comparison, compare
 
 ENVIRONMENT = Environment.for_release("1.36")
 A = 'device.attributes["d"]'
@@ -122,5 +122,5 @@ def test_nothing_is_left_changed() -> None:
 
 
 def test_it_is_loaded_only_when_asked() -> None:
-    code = "import sys, kubectl_dra.cel, kubectl_dra.cel.second_opinion; sys.exit('celpy' in sys.modules)"
+    code = "import sys, kubectl_dra.cel, kubectl_dra.cel.cel_python; sys.exit('celpy' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
