@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 import yaml
@@ -34,6 +35,23 @@ def test_every_written_page_is_in_the_navigation() -> None:
     assert {name for name in named if name.endswith(".md")} <= pages
     folders = tuple(name for name in named if name.endswith("/"))
     assert {page for page in pages if not page.startswith(folders)} <= named
+
+
+NAMED = re.compile(r"`(?:\.\./)?([\w/.-]+)`")
+"""A path, or another word, as pages for developers write it."""
+FOR_DEVELOPERS = (ROOT / "CONTRIBUTING.md", DOCS / "architecture.md", *sorted((DOCS / "decisions").glob("*.md")))
+
+
+@pytest.mark.parametrize("page", FOR_DEVELOPERS, ids=lambda path: path.name)
+def test_modules_that_a_page_names_are_there(page: Path) -> None:
+    """One that is named without its folder is in a folder that the same section names."""
+    places = (ROOT, ROOT / "kubectl_dra")
+    for section in re.split(r"\n(?=##)", page.read_text(encoding="utf-8")):
+        names = NAMED.findall(section)
+        paths = [place / name for place in places for name in names]
+        folders = {*places, *(path if path.is_dir() else path.parent for path in paths if path.exists())}
+        modules = [name for name in names if name.endswith(".py")]
+        assert [name for name in modules if not any((folder / name).is_file() for folder in folders)] == []
 
 
 def test_the_configuration_is_plain() -> None:
