@@ -24,7 +24,7 @@ from kubectl_dra.explain.analysis import as_created
 from kubectl_dra.explain.pipeline import diagnose
 from kubectl_dra.explain.question.resolve import about_pod
 from kubectl_dra.manifests.changes import fields_at, items_at
-from kubectl_dra.manifests.documents import NotAnObject, parse
+from kubectl_dra.manifests.documents import Skipped, each_document
 from kubectl_dra.manifests.objects import ManifestObject, objects, title
 from kubectl_dra.manifests.pod_counts import pods_of_spec
 from kubectl_dra.manifests.source import Source
@@ -132,14 +132,11 @@ def _scaled(raw: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _objects(source: Source, text: str) -> list[ManifestObject]:
-    try:
-        documents = parse(Source(source.name, text))
-    except NotAnObject:
-        return []
+    """The objects of a file; documents that cannot be read were left as they are."""
     manifests: list[ManifestObject] = []
-    for document in documents:
+    for document in each_document(Source(source.name, text)):
         with suppress(InputError):
-            manifests += objects((document,))
+            manifests += () if isinstance(document, Skipped) else objects((document,))
     return manifests
 
 

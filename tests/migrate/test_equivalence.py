@@ -158,6 +158,11 @@ def test_only_what_changes_is_compared() -> None:
     assert compared(plain, node("n")) == []
 
 
+def test_a_document_that_is_filled_in_later_hides_no_other() -> None:
+    found = one(f"{PLAIN}\n---\n{{{{TOKEN}}}}\n", node("new"), slice_of("new", 2))
+    assert found.after == ("new",)
+
+
 def test_pods_that_are_alike_land_alike_and_others_do_not() -> None:
     texts = [PLAIN.replace("train", name) for name in ("a", "b")]
     texts.append(PLAIN.replace("train", "c").replace("gpu: 2", "gpu: 3"))
