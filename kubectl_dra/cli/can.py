@@ -19,7 +19,8 @@ from kubectl_dra.cluster.snapshot import KINDS, Permission
 from kubectl_dra.command import CURRENT, ClusterFlags, CommandEffect, CommandLine
 from kubectl_dra.errors import ClusterError, UndeterminedError, UsageError
 from kubectl_dra.exit_codes import EXIT_NO
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, json_text, write, yaml_text
+from kubectl_dra.manifests.yaml_output import yaml_text
+from kubectl_dra.report.json_shapes import SCHEMA_VERSION, json_text, write
 from kubectl_dra.safe_output import put
 from kubectl_dra.text import amount, did_you_mean, nearest
 
@@ -129,7 +130,7 @@ def _print_needs(flags: CanFlags) -> int:
             how = CommandLine(("kubectl", "dra", "can", "explain", "--needs", "-o", flags.output))
             raise UsageError(f"-o {flags.output} prints the role of one command: name it, as in {how}")
         role = _role(flags.command)
-        put(json_text(role) if flags.output == "json" else yaml_text(role))
+        put(json_text(role) if flags.output == "json" else yaml_text(role, width=110))
         return 0
     from kubectl_dra.report.blocks import shell
     from kubectl_dra.report.blocks_text import write_blocks

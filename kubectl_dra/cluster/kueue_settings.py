@@ -75,7 +75,7 @@ def renamed_settings(
     otherwise: str,
 ) -> dict[str, str]:
     """The texts of a ConfigMap with nothing left but what Kueue maps, by other names; ``otherwise`` for other texts."""
-    from yaml import safe_dump
+    from kubectl_dra.manifests.yaml_output import yaml_text
 
     out: dict[str, str] = {}
     for name, text in data.items():
@@ -91,5 +91,5 @@ def renamed_settings(
             )
             gates = {name: on for name, on in read.feature_gates.items() if name in CLAIM_GATES}
             changed = KueueConfiguration(read.api_version, KueueResources(entries), gates)
-            out[key(name)] = safe_dump(to_builtins(changed), sort_keys=False, width=1_000_000)
+            out[key(name)] = yaml_text(to_builtins(changed), width=1_000_000)
     return out

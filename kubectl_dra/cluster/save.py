@@ -234,14 +234,10 @@ def _pod_status(pod: Mapping[str, Any]) -> Json:
 def write_list(items: Sequence[Json], head: Mapping[str, Any], stream: TextIO, *, yaml: bool = False) -> None:
     """Write the List; in JSON, one object per line."""
     if yaml:
-        from yaml import dump
+        from kubectl_dra.manifests.yaml_output import write_yaml
 
-        try:
-            from yaml import CSafeDumper as Dumper
-        except ImportError:
-            from yaml import SafeDumper as Dumper  # type: ignore[assignment]
         whole = {"apiVersion": "v1", "kind": "List", METADATA_KEY: head, "items": list(items)}
-        dump(whole, stream, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120)
+        write_yaml(whole, stream, width=120)
         return
     stream.write(f'{{"apiVersion":"v1","kind":"List","{METADATA_KEY}":{_line(head)},"items":[\n')
     for index, item in enumerate(items):

@@ -39,6 +39,7 @@ from kubectl_dra.fit.sharing_parts import (
 from kubectl_dra.manifests.changes import Change, Set, fields_at
 from kubectl_dra.manifests.documents import Document
 from kubectl_dra.manifests.edits import with_changes
+from kubectl_dra.manifests.yaml_output import yaml_text
 
 MAX_CONSUMERS: Final = 256
 """Entries of a claim's ``status.reservedFor`` (resource/v1)."""
@@ -205,8 +206,6 @@ class SharingWriter(Struct, frozen=True):
         text = with_changes(self.documents, changes)
         if document is not None:
             return text
-        import yaml
-
         whole = {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceClaimTemplate",
@@ -216,7 +215,7 @@ class SharingWriter(Struct, frozen=True):
             },
             **fields,
         }
-        return f"{text.rstrip()}\n---\n{yaml.safe_dump(whole, sort_keys=False)}"
+        return f"{text.rstrip()}\n---\n{yaml_text(whole)}"
 
     def _edited(self, field: FieldPath, value: Any, more: Mapping[FieldPath, Any] = {}) -> str:
         """With fields of the first request's ``exactly`` in the template."""

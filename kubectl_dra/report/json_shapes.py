@@ -16,8 +16,8 @@ from kubectl_dra.drivers.refused_claims import GateLacking, OfSeveralPods, Refus
 from kubectl_dra.explain.driver_refusals import refused
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import by_key
+from kubectl_dra.manifests.yaml_output import write_yaml
 from kubectl_dra.report.phrases import written
-from kubectl_dra.safe_output import is_hidden
 
 if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Gap
@@ -110,7 +110,7 @@ def write(report: Mapping[str, Any], output: str, stream: TextIO, exit_code: int
     if output == "json":
         stream.write(json_text(result))
         return
-    stream.write(yaml_text(result))
+    write_yaml(result, stream, width=110)
 
 
 def with_exit_code(report: Mapping[str, Any], exit_code: int) -> dict[str, Any]:
@@ -130,23 +130,6 @@ def json_text(result: Mapping[str, Any]) -> str:
         from json import dumps
 
         return dumps(result, indent=2, ensure_ascii=False) + "\n"
-
-
-def yaml_text(result: Mapping[str, Any]) -> str:
-    """The result as YAML. Text that holds hidden characters is quoted, so that they can be written as escapes."""
-    import yaml
-
-    class Dumper(yaml.SafeDumper):
-        pass
-
-    def text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:
-        if not is_hidden(value):
-            return dumper.represent_str(value)
-        readable = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return dumper.represent_scalar("tag:yaml.org,2002:str", readable, style='"')
-
-    Dumper.add_representer(str, text)
-    return yaml.dump(dict(result), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110)
 
 
 def gap_json(gap: Gap) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kubectl_dra.manifests.yaml_output import yaml_text
 from kubectl_dra.report.devices_json import holder_json
 from kubectl_dra.report.json_shapes import (
     SCHEMA_VERSION,
@@ -15,7 +16,6 @@ from kubectl_dra.report.json_shapes import (
     object_json,
     owner_json,
     taint_json,
-    yaml_text,
 )
 from kubectl_dra.report.taint_text import not_seen
 from kubectl_dra.taint.blast_radius import ClaimHit, ClassLeft, PodHit, Radius
@@ -57,7 +57,7 @@ def rules_yaml(result: Tainted) -> str:
     rules = [_clean(done.rule) for done in result.done if done.outcome != REFUSED]
     if result.dry_run != "none":
         rules = [_as_written(rule) for rule in rules]
-    return "---\n".join(map(yaml_text, rules))
+    return "---\n".join(yaml_text(rule, width=110) for rule in rules)
 
 
 def _as_written(rule: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any, ClassVar, Final, TypeVar
 
-import yaml
 from rich.text import Text
 from textual.app import App
 from textual.binding import Binding, BindingType
@@ -15,6 +14,7 @@ from kubectl_dra.api.slices import DeviceID
 from kubectl_dra.command import CommandLine
 from kubectl_dra.errors import DraError
 from kubectl_dra.explain.overview import Overview
+from kubectl_dra.manifests.yaml_output import yaml_text
 from kubectl_dra.report.color import Sheet
 from kubectl_dra.safe_output import one_line
 from kubectl_dra.ui import commands, key_help
@@ -201,7 +201,7 @@ class ObjectPage(ScreenPage):
         self.remark(said or ("" if raw is not None else "There is no such object any more."))
         if raw is not None:
             metadata = {key: value for key, value in raw.get("metadata", {}).items() if key != "managedFields"}
-            text = yaml.safe_dump({**raw, "metadata": metadata}, sort_keys=False, allow_unicode=True)
+            text = yaml_text({**raw, "metadata": metadata})
             self._lines = "\n".join(map(one_line, text.splitlines()))
             self.draw()
 

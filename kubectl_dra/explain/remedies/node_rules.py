@@ -34,14 +34,12 @@ from kubectl_dra.explain.remedies.claim_edits import (
 from kubectl_dra.explain.remedies.ending_pods import ending_pods
 from kubectl_dra.explain.remedies.proof_result import ChangeStep, Price, StepKind, StepTarget
 from kubectl_dra.explain.remedies.prove import Change, WhatIf
+from kubectl_dra.manifests.values import scalar
 from kubectl_dra.scheduling.framework import ClusterState
 from kubectl_dra.scheduling.simple_filters import CORDON
 
 if TYPE_CHECKING:
     from fractions import Fraction
-
-_NOT_TEXT = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null"))
-
 
 _NODES_NAMED: Final = 2
 
@@ -377,7 +375,7 @@ def _room(nodes: Sequence[str], what_if: WhatIf) -> Remedy | None:
 def toleration_for(taint: NodeTaint) -> str:
     """The pod toleration for a node taint, as YAML flow text."""
     # What YAML would read as a boolean, a number or nothing is text all the same.
-    plain = taint.value[:1].isalpha() and taint.value.lower() not in _NOT_TEXT
+    plain = taint.value[:1].isalpha() and isinstance(scalar(taint.value), str)
     text = taint.value if plain else f'"{taint.value}"'
     operator = f"operator: Equal, value: {text}" if taint.value else "operator: Exists"
     return f"[{{key: {taint.key}, {operator}, effect: {taint.effect}}}]"
