@@ -113,7 +113,6 @@ SLOW = (
     "explain/test_carried_out.py",
     "explain/test_cases.py::test_case[search-too-slow",
     "explain/test_catalogue.py::test_pages_in_docs",
-    "explain/test_catalogue.py::test_samples",
     "explain/test_further_causes.py",
     "explain/test_gates.py",
     "explain/test_many_nodes.py",

@@ -1,14 +1,23 @@
-"""The list of slow tests names what is there."""
+"""The lists of slow tests and others name what is there."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
-from tests.conftest import HERE, SLOW
+from tests.conftest import HERE, SAMPLED, SLOW, SOURCE
 
 
-def test_slow_files_exist() -> None:
-    assert [each for each in SLOW if not (HERE / each.partition("::")[0]).exists()] == []
+def is_there(name: str) -> bool:
+    """Whether there is a file or folder, and a test in it whose name begins so."""
+    path, _, test = name.partition("::")
+    return (HERE / path).exists() and (not test or f"def {test.partition('[')[0]}" in (HERE / path).read_text())
+
+
+@pytest.mark.parametrize("names", [SLOW, SAMPLED, SOURCE], ids=["slow", "sampled", "source"])
+def test_tests_that_are_named_exist(names: Iterable[str]) -> None:
+    assert [name for name in names if not is_there(name)] == []
 
 
 @pytest.mark.xdist_group("together")

@@ -251,7 +251,7 @@ From: Kueue's ``pkg/controller/constants`` and ``jobs/pod/constants``, Volcano's
 ``pkg/common/constants``, ``api/`` of LeaderWorkerSet and JobSet, Karpenter's ``apis/v1/labels.go``,
 cluster-autoscaler's ``provisioningrequest/pods``, KubeVirt's types.
 """
-LAYER_ANNOTATIONS: Final = (*NAMING, "leaderworkerset.sigs.k8s.io/", "karpenter.sh/do-not-disrupt")
+LAYER_ANNOTATIONS: Final = (*NAMING, "leaderworkerset.sigs.k8s.io/")
 """Prefixes of the annotations of pods that say something to other layers."""
 KNOWN_SCHEDULERS: Final = ("default-scheduler", "volcano", "kai-scheduler", "yunikorn")
 """Well-known schedulers: their names identify no user."""

@@ -34,7 +34,9 @@ def pages() -> Iterator[tuple[str, str]]:
 
 def _page(rule: type[Rule]) -> str:
     facts = f"`{rule.name}` · {_severity(rule)} · {_kinds(rule)}{_releases(rule)}"
-    text = re.sub(r"\A(.*\n\n).*", lambda match: f"{match[1]}{facts}", rule.page().text, count=1)
+    text = re.sub(r"\A(.*\n\n)((?!#).+\n\n)?", lambda match: f"{match[1]}{facts}\n\n", rule.page().text, count=1)
+    if "\n## Fix\n" not in text:
+        text = f"{text.rstrip()}\n\n## Fix\n"
     ignored = f"To accept one: `# kubectl-dra: ignore[{rule.code}] reason`, above it or on its line."
     return replaced(text, "Fix", f"{_MIGRATES if rule.migrates else _fix(rule)}\n\n{ignored}")
 
