@@ -213,7 +213,7 @@ def _pod_spec(spec: Mapping[str, Any]) -> Json:
 
 
 def _pod_status(pod: Mapping[str, Any]) -> Json:
-    """With those statuses of containers that tell something."""
+    """With the statuses of containers, if one of them tells something."""
     ending = bool((pod.get("metadata") or {}).get("deletionTimestamp"))
     spec, out = pod.get("spec") or {}, _saved(pod.get("status") or {}, "PodStatus")
     for name, containers in (("initContainerStatuses", "initContainers"), ("containerStatuses", "containers")):
@@ -221,13 +221,13 @@ def _pod_status(pod: Mapping[str, Any]) -> Json:
             container.get("name"): (container.get("resources") or {}).get("requests") or {}
             for container in spec.get(containers) or ()
         }
-        kept = [
-            status
-            for status in out.pop(name, None) or ()
-            if tells(convert(status, ContainerStatus), requested.get(status.get("name"), {}), ending=ending)
-        ]
-        if kept:
-            out[name] = kept
+        statuses = out.pop(name, None) or ()
+        # As in a live read, one that runs stays beside one that tells: a pod has ended when all have.
+        if any(
+            tells(convert(status, ContainerStatus), requested.get(status.get("name"), {}), ending=ending)
+            for status in statuses
+        ):
+            out[name] = statuses
     return out
 
 

@@ -221,8 +221,8 @@ def _protecting(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> Iterator[in
 def _best(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
     """The candidates that the scheduler prefers: the one that it takes, or those between which it has no preference."""
     best = list(candidates)
-    for cost in _COSTS:
-        lowest = min(map(cost, best), default=0)
+    for cost in _COSTS if len(best) > 1 else ():
+        lowest = min(map(cost, best))
         best = [candidate for candidate in best if cost(candidate) == lowest]
     latest = max(map(_earliest_start, best), default="")
     return tuple(candidate for candidate in best if _earliest_start(candidate) == latest)

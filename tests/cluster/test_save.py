@@ -81,6 +81,15 @@ def test_pods_are_reduced_to_what_decides() -> None:
     assert out["status"] == {"phase": "Running"}
 
 
+@pytest.mark.parametrize(("state", "kept"), [({"terminated": {"exitCode": 1}}, 2), ({"running": {}}, 0)])
+def test_a_container_that_runs_stays_beside_one_that_failed(state: Json, kept: int) -> None:
+    """A file without it would say that all containers of the pod have ended."""
+    statuses = [{"name": "main", "state": state}, {"name": "beside", "state": {"running": {}}}]
+    pod = {**POD, "status": {"phase": "Running", "containerStatuses": statuses}}
+    saved = reduced(pod)["status"].get("containerStatuses", [])
+    assert [status["name"] for status in saved] == ["main", "beside"][:kept]
+
+
 def test_nodes_keep_labels_taints_and_what_is_allocatable() -> None:
     node: Json = {
         "apiVersion": "v1",
