@@ -20,7 +20,7 @@ from kubectl_dra.command import CURRENT, ClusterFlags, CommandEffect, CommandLin
 from kubectl_dra.errors import ClusterError, UndeterminedError, UsageError
 from kubectl_dra.exit_codes import EXIT_NO
 from kubectl_dra.manifests.yaml_output import yaml_text
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, json_text, write
+from kubectl_dra.report.json_output import SCHEMA_VERSION, json_text, write
 from kubectl_dra.safe_output import put
 from kubectl_dra.text import amount, did_you_mean, nearest
 

@@ -17,7 +17,7 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.cluster.time_read import moment
 from kubectl_dra.errors import InputError, UsageError
 from kubectl_dra.exit_codes import EXIT_NO, EXIT_UNDETERMINED
-from kubectl_dra.report.json_shapes import write
+from kubectl_dra.report.json_output import write
 from kubectl_dra.safe_output import put
 from kubectl_dra.text import did_you_mean_or_known
 from kubectl_dra.usage.claim_use import ClaimUses, claim_uses, sorted_claims

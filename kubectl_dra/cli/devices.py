@@ -25,7 +25,7 @@ from kubectl_dra.explain.devices.device_state import DeviceState
 from kubectl_dra.explain.devices.inventory import Inventory, take_inventory
 from kubectl_dra.explain.devices.wanted import Wanted, compiled_selector
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.report.json_shapes import with_exit_code, write
+from kubectl_dra.report.json_output import with_exit_code, write
 from kubectl_dra.safe_output import put
 
 if TYPE_CHECKING:

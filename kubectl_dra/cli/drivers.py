@@ -25,7 +25,7 @@ from kubectl_dra.exit_codes import EXIT_NO, EXIT_UNDETERMINED
 from kubectl_dra.explain.clock import Clock
 from kubectl_dra.explain.driver_refusals import mendings
 from kubectl_dra.explain.unread_kind import NotSeen
-from kubectl_dra.report.json_shapes import write
+from kubectl_dra.report.json_output import write
 from kubectl_dra.text import did_you_mean_or_known
 
 KINDS: Final = ("ResourceSlice", "DeviceClass", "ResourceClaim", "Node", "Pod", "DaemonSet", "Event")

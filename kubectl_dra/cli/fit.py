@@ -218,7 +218,7 @@ def _print(answer: FitAnswer, flags: FitFlags, invocation: Invocation) -> None:
             write_text([diagnosis], flags.color.value, invocation=invocation._replace(argv=()), full=True)
         return
     from kubectl_dra.report.fit_json import to_json
-    from kubectl_dra.report.json_shapes import write
+    from kubectl_dra.report.json_output import write
 
     write(to_json(answer, invocation), output, sys.stdout, answer.exit_code)
 

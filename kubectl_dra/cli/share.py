@@ -148,7 +148,7 @@ def _print(answer: ShareAnswer, typed: ShareFlags, connection: ConnectionFlags) 
     code = EXIT_NO if answer.missing_namespaces else code
     where = cluster_flags(typed, connection)
     if typed.output is not Output.text:
-        from kubectl_dra.report.json_shapes import write
+        from kubectl_dra.report.json_output import write
 
         write(to_json(answer, where), typed.output.value, sys.stdout, code)
         return code

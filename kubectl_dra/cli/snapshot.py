@@ -159,7 +159,7 @@ def _compared(snapshot: Snapshot, items: Iterable[Json]) -> list[str]:
 
 def _write(flags: SnapshotFlags, items: list[Json], head: Json, names: dict[str, dict[str, str]]) -> None:
     if flags.names:
-        from kubectl_dra.report.json_shapes import json_text
+        from kubectl_dra.report.json_output import json_text
 
         def write_names(stream: TextIO) -> None:
             stream.write(json_text(names))

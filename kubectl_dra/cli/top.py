@@ -15,7 +15,7 @@ from kubectl_dra.cluster.time_read import Moment, moment
 from kubectl_dra.command import ClusterFlags
 from kubectl_dra.errors import UsageError
 from kubectl_dra.exit_codes import EXIT_NO, EXIT_UNDETERMINED
-from kubectl_dra.report.json_shapes import write
+from kubectl_dra.report.json_output import write
 from kubectl_dra.usage.choices import UseBy, UseSort
 from kubectl_dra.usage.counts import SORTS, UseReport, use_reports
 

@@ -239,7 +239,7 @@ def _report(result: Untainted, output: str, color: str, where: ClusterFlags) -> 
             if removal.outcome == REFUSED:
                 text.write_removed(removal, result.dry_run, sys.stderr)
     else:
-        from kubectl_dra.report.json_shapes import write
+        from kubectl_dra.report.json_output import write
         from kubectl_dra.report.taint_json import untainted_json
 
         write(untainted_json(result), output, sys.stdout, result.exit_code)

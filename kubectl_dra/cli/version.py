@@ -20,7 +20,7 @@ from kubectl_dra.api.releases import (
 from kubectl_dra.cli.flags import VersionFlags
 from kubectl_dra.cli.options import ConnectionFlags
 from kubectl_dra.errors import ClusterError
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, write
+from kubectl_dra.report.json_output import SCHEMA_VERSION, write
 
 UNMODELLED: Final = frozenset(("DRANodeAllocatableResources",))
 """Gates whose features ``explain`` does not model in some release: their use there makes the answer undetermined.

@@ -12,7 +12,8 @@ from kubectl_dra.command import ClusterFlags, CommandLine, kubectl
 from kubectl_dra.report.blocks import Answer, Block, Items, Para, Section, TableBlock, Tone, prose, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.color import Painter
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, filled, key_json, object_json
+from kubectl_dra.report.json_output import SCHEMA_VERSION, filled
+from kubectl_dra.report.json_shapes import device_json, key_json, object_json
 from kubectl_dra.report.phrases import names_of_devices, written
 from kubectl_dra.report.remedy_json import unread_json
 from kubectl_dra.report.table import EMPTY

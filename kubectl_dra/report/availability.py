@@ -17,7 +17,7 @@ from kubectl_dra.report.blocks import TONES, Answer, Tone
 from kubectl_dra.report.devices import summary, taints_of
 from kubectl_dra.report.explain_commands import Invocation, command, making
 from kubectl_dra.report.explain_words import parts
-from kubectl_dra.report.json_shapes import filled
+from kubectl_dra.report.json_output import filled
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import command_json, commands_json
 from kubectl_dra.report.top import defects_of

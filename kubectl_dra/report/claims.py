@@ -12,7 +12,8 @@ from kubectl_dra.grouped import grouped
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.color import Painter
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, filled, object_json, owner_json
+from kubectl_dra.report.json_output import SCHEMA_VERSION, filled
+from kubectl_dra.report.json_shapes import device_json, object_json, owner_json
 from kubectl_dra.report.phrases import compressed, written
 from kubectl_dra.report.remedy_json import notes_json, unread_json
 from kubectl_dra.report.table import EMPTY, narrowed, owned_by

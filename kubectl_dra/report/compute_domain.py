@@ -13,7 +13,8 @@ from kubectl_dra.report.blocks import Answer, Block, Items, Section, TableBlock,
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.color import Painter
 from kubectl_dra.report.explain_commands import Invocation
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, filled, key_json, object_json
+from kubectl_dra.report.json_output import SCHEMA_VERSION, filled
+from kubectl_dra.report.json_shapes import key_json, object_json
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import command_json
 from kubectl_dra.report.table import EMPTY

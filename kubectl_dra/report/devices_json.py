@@ -14,15 +14,8 @@ from kubectl_dra.explain.devices.arrangement import CountedBy
 from kubectl_dra.explain.devices.device_state import DeviceState, model_of
 from kubectl_dra.explain.devices.inventory import DeviceRow, Inventory
 from kubectl_dra.explain.settings import Settings
-from kubectl_dra.report.json_shapes import (
-    SCHEMA_VERSION,
-    assumed_json,
-    device_json,
-    filled,
-    key_json,
-    owner_json,
-    taint_json,
-)
+from kubectl_dra.report.json_output import SCHEMA_VERSION, filled
+from kubectl_dra.report.json_shapes import assumed_json, device_json, key_json, owner_json, taint_json
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import notes_json, unread_json
 

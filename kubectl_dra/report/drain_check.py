@@ -18,7 +18,8 @@ from kubectl_dra.explain.driver_words import at_fault, why
 from kubectl_dra.report.blocks import TableBlock, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.color import Painter
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, filled, gap_json, object_json
+from kubectl_dra.report.json_output import SCHEMA_VERSION, filled
+from kubectl_dra.report.json_shapes import device_json, gap_json, object_json
 from kubectl_dra.report.phrases import compressed, written
 from kubectl_dra.report.remedy_json import command_json, commands_json
 from kubectl_dra.report.table import EMPTY

@@ -25,7 +25,8 @@ from kubectl_dra.report.blocks import Answer, TableBlock, Tone, shell
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.color import Painter
 from kubectl_dra.report.explain_commands import Invocation, command
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, filled, gap_json, object_json, owner_json, taint_json
+from kubectl_dra.report.json_output import SCHEMA_VERSION, filled
+from kubectl_dra.report.json_shapes import gap_json, object_json, owner_json, taint_json
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import command_json, remedy_json
 from kubectl_dra.report.table import EMPTY

@@ -21,11 +21,10 @@ from kubectl_dra.explain.diagnosis import (
 from kubectl_dra.explain.funnel.shown import DeviceLine, Funnel, Observation, Stage, StageError
 from kubectl_dra.report.explain_commands import Invocation, command, fixes
 from kubectl_dra.report.explain_words import answer, node_groups
+from kubectl_dra.report.json_output import SCHEMA_VERSION, filled
 from kubectl_dra.report.json_shapes import (
-    SCHEMA_VERSION,
     assumed_json,
     device_json,
-    filled,
     key_json,
     not_starting_json,
     object_json,

@@ -27,11 +27,10 @@ from kubectl_dra.report.fit_words import (
     places,
     with_node,
 )
+from kubectl_dra.report.json_output import SCHEMA_VERSION, filled
 from kubectl_dra.report.json_shapes import (
-    SCHEMA_VERSION,
     assumed_json,
     device_json,
-    filled,
     given_json,
     key_json,
     not_starting_json,

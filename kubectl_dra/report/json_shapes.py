@@ -6,8 +6,8 @@ A key in the singular is one object (``claim``, ``pod``, ``owner``), its plural 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kubectl_dra.api.claims import ResourceClaim
 from kubectl_dra.api.slices import DeviceID, PoolID
@@ -16,19 +16,11 @@ from kubectl_dra.drivers.refused_claims import GateLacking, OfSeveralPods, Refus
 from kubectl_dra.explain.driver_refusals import refused
 from kubectl_dra.explain.not_starting import NotStarting
 from kubectl_dra.explain.phrase import by_key
-from kubectl_dra.manifests.yaml_output import write_yaml
+from kubectl_dra.report.json_output import filled
 from kubectl_dra.report.phrases import written
 
 if TYPE_CHECKING:
     from kubectl_dra.cluster.snapshot import Gap
-
-SCHEMA_VERSION: Final = "5"
-"""Of all reports: it rises for all of them at once (``docs/json-changes.md``)."""
-
-
-def filled(**fields: Any) -> dict[str, Any]:
-    """The fields that are not empty: the others are left out. Numbers and booleans are never empty."""
-    return {name: value for name, value in fields.items() if value not in ("", None, [], (), {})}
 
 
 def assumed_json(release: str, source: str, gates: Sequence[str]) -> dict[str, Any]:
@@ -99,37 +91,6 @@ def not_starting_json(where: NotStarting) -> dict[str, str]:
     """A node on which pods do not start, and why: the state of the driver there."""
     driver = where.driver
     return {"node": where.node, "driver": driver.driver, "state": driver.state.value, "text": written(where.why)}
-
-
-# A result for machines, as JSON or YAML.
-
-
-def write(report: Mapping[str, Any], output: str, stream: TextIO, exit_code: int) -> None:
-    """Write a report as ``json`` or ``yaml``, with the exit code of the command, which a pipe swallows."""
-    result = with_exit_code(report, exit_code)
-    if output == "json":
-        stream.write(json_text(result))
-        return
-    write_yaml(result, stream, width=110)
-
-
-def with_exit_code(report: Mapping[str, Any], exit_code: int) -> dict[str, Any]:
-    """A report with the exit code after its version and kind."""
-    head = {"schemaVersion": report["schemaVersion"], "kind": report["kind"], "exitCode": exit_code}
-    return {**head, **{key: value for key, value in report.items() if key not in head}}
-
-
-def json_text(result: Mapping[str, Any]) -> str:
-    """The result as indented JSON, ending in a newline. Much faster than the standard library on large results."""
-    from msgspec import json
-
-    try:
-        return json.format(json.encode(result), indent=2).decode() + "\n"
-    except (OverflowError, TypeError, UnicodeError):
-        # Whole numbers beyond 64 bits, and what no text can hold.
-        from json import dumps
-
-        return dumps(result, indent=2, ensure_ascii=False) + "\n"
 
 
 def gap_json(gap: Gap) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from kubectl_dra.lint.finding import SEVERITIES, LocatedFinding, Report, Severit
 from kubectl_dra.lint.fixes import Replacement
 from kubectl_dra.lint.rules import BY_CODE
 from kubectl_dra.lint.upgrade import Upgrade, gate_changes
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, filled, gap_json, json_text
+from kubectl_dra.report.json_output import SCHEMA_VERSION, filled, json_text
+from kubectl_dra.report.json_shapes import gap_json
 from kubectl_dra.report.lint_text import summary
 from kubectl_dra.safe_output import exact, one_line, visible
 from kubectl_dra.text import page_of

@@ -13,7 +13,7 @@ from kubectl_dra.migrate.rollout.survey import Clash, Standing, Survey, Use, pod
 from kubectl_dra.report.blocks import ShellCommand
 from kubectl_dra.report.blocks_text import write_command
 from kubectl_dra.report.color import Painter
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION
+from kubectl_dra.report.json_output import SCHEMA_VERSION
 from kubectl_dra.report.table import aligned
 from kubectl_dra.text import amount, join, some
 

@@ -18,7 +18,7 @@ from kubectl_dra.migrate.landing import SHOWN, changed_total
 from kubectl_dra.migrate.model import ClusterHas, LandingComparison, MigratedFile, MigrationReport, Moved, Remark, Sort
 from kubectl_dra.report.color import Painter
 from kubectl_dra.report.explain_words import reason
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, filled
+from kubectl_dra.report.json_output import SCHEMA_VERSION, filled
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.table import FindingCount, write_counts
 from kubectl_dra.text import amount, join, out_of, page_of, some

@@ -25,7 +25,8 @@ from kubectl_dra.report.devices_json import taint_of
 from kubectl_dra.report.explain_commands import Invocation, command, making
 from kubectl_dra.report.explain_json import items_json
 from kubectl_dra.report.explain_words import fix, parts
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, device_json, filled, object_json
+from kubectl_dra.report.json_output import SCHEMA_VERSION, filled
+from kubectl_dra.report.json_shapes import device_json, object_json
 from kubectl_dra.report.phrases import commands_of, compressed, sentences, written
 from kubectl_dra.report.remedy_json import command_json, commands_json, unread_json
 from kubectl_dra.report.table import EMPTY, UNKNOWN

@@ -18,7 +18,8 @@ from kubectl_dra.report.color import Painter
 from kubectl_dra.report.explain_commands import Invocation, command
 from kubectl_dra.report.explain_json import items_json
 from kubectl_dra.report.explain_words import is_stuck, overview_answer, reason
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, filled, object_json
+from kubectl_dra.report.json_output import SCHEMA_VERSION, filled
+from kubectl_dra.report.json_shapes import object_json
 from kubectl_dra.report.phrases import commands_of, sentences, written
 from kubectl_dra.report.remedy_json import command_json, notes_json, unread_json
 from kubectl_dra.report.table import EMPTY, aligned, fitted

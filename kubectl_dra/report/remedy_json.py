@@ -19,9 +19,9 @@ from kubectl_dra.explain.remedies.prove import Change
 from kubectl_dra.explain.unread_kind import gaps_of
 from kubectl_dra.report.explain_commands import Invocation, command, making, supposing
 from kubectl_dra.report.explain_words import fix
+from kubectl_dra.report.json_output import filled
 from kubectl_dra.report.json_shapes import (
     device_json,
-    filled,
     gap_json,
     given_json,
     key_json,

@@ -22,7 +22,8 @@ from kubectl_dra.report.color import Painter, tell
 from kubectl_dra.report.explain_commands import Invocation
 from kubectl_dra.report.fit_stop_words import fix_commands, own_fix, stop
 from kubectl_dra.report.fit_words import missing
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, filled, object_json
+from kubectl_dra.report.json_output import SCHEMA_VERSION, filled
+from kubectl_dra.report.json_shapes import object_json
 from kubectl_dra.report.phrases import written
 from kubectl_dra.report.remedy_json import commands_json, unread_json
 from kubectl_dra.report.table import EMPTY

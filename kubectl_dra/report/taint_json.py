@@ -7,16 +7,8 @@ from typing import Any
 
 from kubectl_dra.manifests.yaml_output import yaml_text
 from kubectl_dra.report.devices_json import holder_json
-from kubectl_dra.report.json_shapes import (
-    SCHEMA_VERSION,
-    device_json,
-    filled,
-    gap_json,
-    key_json,
-    object_json,
-    owner_json,
-    taint_json,
-)
+from kubectl_dra.report.json_output import SCHEMA_VERSION, filled
+from kubectl_dra.report.json_shapes import device_json, gap_json, key_json, object_json, owner_json, taint_json
 from kubectl_dra.report.taint_text import not_seen
 from kubectl_dra.taint.blast_radius import ClaimHit, ClassLeft, PodHit, Radius
 from kubectl_dra.taint.device_taint_rules import REFUSED

@@ -17,7 +17,8 @@ from kubectl_dra.report.bars import PICTURE, legend, with_bars
 from kubectl_dra.report.blocks import TableBlock
 from kubectl_dra.report.blocks_text import write_blocks
 from kubectl_dra.report.color import Painter
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, filled, object_json
+from kubectl_dra.report.json_output import SCHEMA_VERSION, filled
+from kubectl_dra.report.json_shapes import object_json
 from kubectl_dra.report.remedy_json import notes_json, unread_json
 from kubectl_dra.report.table import EMPTY, UNKNOWN, nameless, narrowed, owned_by
 from kubectl_dra.taint import times

@@ -16,6 +16,7 @@ from kubectl_dra.cluster.claim_relation import same_uid
 from kubectl_dra.cluster.cluster import key_of
 from kubectl_dra.cluster.live import ApiServer
 from kubectl_dra.command import CommandLine, deleting
+from kubectl_dra.errors import ClusterError
 from kubectl_dra.explain.causes.on_node import containers_ended, drivers_of
 from kubectl_dra.taint import times
 from kubectl_dra.taint.steady_watches import Watcher
@@ -143,7 +144,7 @@ class Drain:
 
     def holders(self) -> tuple[Holder, ...]:
         """Every claim that currently holds one of the devices, from a list of all claims."""
-        claims = [*map(ResourceClaim.from_json, self.patience.ask(lambda: self._cluster.objects("ResourceClaim")))]
+        claims = [*map(_claim, self.patience.ask(lambda: self._cluster.objects("ResourceClaim")))]
         self.watchers = tuple(_looks(claim, self._rules) for claim in claims if _used(claim, self._rules, admin=True))
         self.held_parts = tuple(
             f"{id} is held by claim {claim.key}"
@@ -160,7 +161,7 @@ class Drain:
         pods: dict[tuple[str, str, str], PodState] = {}
         for holder in holders:
             raw = self._watcher.get("ResourceClaim", holder.name, holder.namespace)
-            claim = ResourceClaim.from_json(raw) if raw is not None else None
+            claim = _claim(raw) if raw is not None else None
             if claim is not None and holder in _held(claim, self._rules):
                 remaining.append(holder)
                 blockers.extend(self._blockers(holder, claim, pods))
@@ -278,6 +279,16 @@ def _used(claim: ResourceClaim, devices: Container[DeviceID], *, admin: bool) ->
     """Which of the devices a claim holds or, with ``admin``, uses with admin access; each once."""
     used = (result.device for result in claim.results if result.admin_access is admin)
     return dict.fromkeys(device for device in used if device in devices)
+
+
+def _claim(raw: Mapping[str, Any]) -> ResourceClaim:
+    """A claim as it is served. Raises ClusterError: whether it holds a device cannot be read of it."""
+    try:
+        return ResourceClaim.from_json(raw)
+    except ValueError as error:
+        meta = raw.get("metadata") or EMPTY
+        name = f"{meta.get('namespace')}/{meta.get('name')}"
+        raise ClusterError(f"the API server sent a ResourceClaim {name} that cannot be read: {error}") from None
 
 
 def _looks(claim: ResourceClaim, devices: Container[DeviceID]) -> str:

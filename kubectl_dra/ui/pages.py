@@ -361,7 +361,7 @@ class ExplainPage(ScreenPage):
         screens.compute(diagnosis, lambda found, problem: self._answered(changes, found, problem))
 
     def _answered(self, changes: tuple[WhatIfChange, ...], diagnosis: Diagnosis | None, error: str) -> None:
-        if changes != self._changes or not self.is_attached:
+        if changes != self._changes or not self.is_attached or (diagnosis is None and not error):
             return
         if error and changes:
             self._changes = ()

@@ -51,8 +51,8 @@ def loaded(words: list[str]) -> tuple[set[str], list[str]]:
 
 @pytest.mark.parametrize(
     ("words", "own", "others"),
-    [(EXPLAIN, 256, 180), (["--help"], 25, 155), (["lint", "--help"], 12, 172)],
-    ids=["explain", "help", "help of a command"],
+    [(EXPLAIN, 256, 180), (["--help"], 25, 155), (["lint", "--help"], 12, 172), (["version", "--client"], 90, 180)],
+    ids=["explain", "help", "help of a command", "version"],
 )
 def test_few_modules_are_imported(words: list[str], own: int, others: int) -> None:
     modules, dataclasses = loaded(words)

@@ -13,7 +13,7 @@ from kubectl_dra.allocation.features import DEFECTS, KnownDefects
 from kubectl_dra.explain.cause_kinds import CauseKind
 from kubectl_dra.explain.causes.registry import all_kinds, families
 from kubectl_dra.report.explain_json import cause_json
-from kubectl_dra.report.json_shapes import with_exit_code
+from kubectl_dra.report.json_output import with_exit_code
 from tools.docs.causes import pages
 from tools.docs.folder import write
 

@@ -16,7 +16,7 @@ from kubectl_dra.command import kubectl
 from kubectl_dra.migrate.device_plugins import pod_rewrite as device_plugins
 from kubectl_dra.migrate.model import PlanSurroundings
 from kubectl_dra.migrate.rollout.survey import LABEL, Survey, survey
-from kubectl_dra.report.json_shapes import with_exit_code
+from kubectl_dra.report.json_output import with_exit_code
 from kubectl_dra.report.migrate_live import summary, to_json, write_survey
 from tests.migrate.cluster import DRIVER, Json, device_class, node, pod, slice_of, snapshot
 from tests.migrate.runs import settings

@@ -12,7 +12,7 @@ from typing import Any, Final
 import jsonschema
 import pytest
 
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION
+from kubectl_dra.report.json_output import SCHEMA_VERSION
 
 SCHEMAS: Final = Path(__file__).parents[2] / "schemas"
 # What a user writes for migrate is no report.

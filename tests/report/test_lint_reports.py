@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from kubectl_dra.lint.finding import LocatedFinding, Report
 from kubectl_dra.lint.rule import Rule
 from kubectl_dra.lint.rules import RULES
-from kubectl_dra.report.json_shapes import with_exit_code
+from kubectl_dra.report.json_output import with_exit_code
 from kubectl_dra.report.lint_formats import MOST_RESULTS, location_of, to_json, to_sarif, write_github, write_junit
 from kubectl_dra.report.lint_text import write_text
 from kubectl_dra.text import unmarked

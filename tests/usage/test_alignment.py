@@ -16,7 +16,7 @@ from kubectl_dra.cluster.files import read_snapshot
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.command import CURRENT
 from kubectl_dra.report.alignment import pod_blocks, to_json, write_alignments
-from kubectl_dra.report.json_shapes import with_exit_code
+from kubectl_dra.report.json_output import with_exit_code
 from kubectl_dra.usage.alignment import (
     Aligned,
     Alignment,

@@ -13,7 +13,7 @@ from kubectl_dra.errors import UsageError
 from kubectl_dra.exit_codes import EXIT_UNDETERMINED
 from kubectl_dra.explain.causes.registry import all_kinds
 from kubectl_dra.report.color import Painter, write_page
-from kubectl_dra.report.json_shapes import SCHEMA_VERSION, write
+from kubectl_dra.report.json_output import SCHEMA_VERSION, write
 from kubectl_dra.text import page_of_causes
 
 

@@ -312,7 +312,7 @@ def _run_all(flags: ExplainFlags, connection: ConnectionFlags, output: str, colo
         origin = PageOrigin.of(snapshot, settings.scheduler.release)
         put(overview_html(overview, devices, origin, Invocation(where=where)))
     else:
-        from kubectl_dra.report.json_shapes import write
+        from kubectl_dra.report.json_output import write
         from kubectl_dra.report.overview import overview_json
 
         write(overview_json(overview, Invocation(where=where)), output, sys.stdout, overview.exit_code)
@@ -367,7 +367,7 @@ def _print(answers: Answers, flags: ExplainFlags, invocation: Invocation) -> Non
             write_blocks(Painter(color=flags.color.value), [ShellCommand((following,), "Next")])
         return
     from kubectl_dra.report.explain_json import to_json
-    from kubectl_dra.report.json_shapes import write
+    from kubectl_dra.report.json_output import write
 
     write(
         to_json((*answers.refused, *answers.diagnoses), invocation, answers.workloads, answers.missing),

@@ -71,7 +71,7 @@ def _run_node(name: str, flags: ExplainFlags, connection: ConnectionFlags) -> in
 
         write_node_state(state, invocation, flags.color.value, full=flags.whole_page)
     else:
-        from kubectl_dra.report.json_shapes import write
+        from kubectl_dra.report.json_output import write
         from kubectl_dra.report.node_state import node_state_json
 
         write(node_state_json(state, invocation), flags.output.value, sys.stdout, state.exit_code)
@@ -112,7 +112,7 @@ def run_compute_domain(name: str, flags: ExplainFlags, connection: ConnectionFla
     invocation = Invocation(("kubectl", "dra", "explain", target, "-n", namespace, *where.flags), where)
     state = domain_state(domain, snapshot)
     if flags.output is not ExplainOutput.text:
-        from kubectl_dra.report.json_shapes import write
+        from kubectl_dra.report.json_output import write
 
         write(compute_domain_json(state, invocation), flags.output.value, sys.stdout, exit_code(state))
         return exit_code(state)
@@ -143,7 +143,7 @@ def run_without_pod(name: str, absent: NotThere, flags: ExplainFlags, connection
         raise absent
     if flags.output is ExplainOutput.html:
         raise UsageError("explain of a virtual machine without a pod prints text, json or yaml, not html")
-    from kubectl_dra.report.json_shapes import write
+    from kubectl_dra.report.json_output import write
     from kubectl_dra.report.overview import unmade_json, write_unmade
 
     where = cluster_flags(flags, connection)

@@ -301,7 +301,7 @@ def _print(report: Report, output: str, color: str, inputs: Sequence[Input], cod
     from kubectl_dra.report.lint_formats import to_json, write_github, write_junit, write_sarif
 
     if output == "json":
-        from kubectl_dra.report.json_shapes import write
+        from kubectl_dra.report.json_output import write
 
         write(to_json(report), "json", sys.stdout, code)
     elif output == "sarif":

@@ -181,7 +181,7 @@ def _is_large(path: str) -> bool:
 
 def _text(items: Iterable[Mapping[str, Any]]) -> bytes:
     """The objects that rules are about, as one List."""
-    from kubectl_dra.report.json_shapes import json_text
+    from kubectl_dra.report.json_output import json_text
 
     kept = [
         item for item in items if item["apiVersion"].startswith(GROUP) or (item["spec"] or {}).get("resourceClaims")

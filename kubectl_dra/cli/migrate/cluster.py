@@ -87,7 +87,7 @@ def show_survey(survey: Survey, output: str, color: str, code: int, plan: Comman
     if output not in ("text", "json"):
         raise UsageError(f"-o {output} is for manifests; name them, or use -o json")
     if output == "json":
-        from kubectl_dra.report.json_shapes import write
+        from kubectl_dra.report.json_output import write
         from kubectl_dra.report.migrate_live import to_json
 
         write(to_json(survey), "json", sys.stdout, code)

@@ -233,7 +233,7 @@ def _print(
     flags: MigrateFlags, report: MigrationReport, following: Sequence[str], done: str = "", *, left: bool
 ) -> None:
     if flags.output == "json":
-        from kubectl_dra.report.json_shapes import write
+        from kubectl_dra.report.json_output import write
         from kubectl_dra.report.migrate_text import to_json
 
         write(to_json(report), "json", sys.stdout, _code(flags, report, left=left))

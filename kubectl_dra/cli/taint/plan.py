@@ -216,7 +216,7 @@ def run(flags: TaintFlags, connection: ConnectionFlags) -> int:
     code = EXIT_UNDETERMINED if tainted.snapshot.unread(TAINTED_BY) else 0
     output = flags.output.value
     if output in ("json", "yaml"):
-        from kubectl_dra.report.json_shapes import write
+        from kubectl_dra.report.json_output import write
         from kubectl_dra.report.taint_json import list_json
 
         write(list_json(lines, notes), output, sys.stdout, code)

@@ -278,7 +278,7 @@ class _Tainting:
                 text.write_planned(result.done, result.dry_run, sys.stdout)
             text.write_end(result, self._color, where=self._where)
         elif self._output == "json":
-            from kubectl_dra.report.json_shapes import write
+            from kubectl_dra.report.json_output import write
             from kubectl_dra.report.taint_json import tainted_json
 
             write(tainted_json(result), self._output, sys.stdout, result.exit_code)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from kubectl_dra.manifests.yaml_output import yaml_text
-from kubectl_dra.report.json_shapes import json_text
+from kubectl_dra.report.json_output import json_text
 from kubectl_dra.safe_output import visible
 
 ODD = ("\ud800", "a\udfffb", "\x00\x1b\x7f\x9b", "\u202e\u2028\u200b\ufeff", "\U000e0041", "\ud83d\ude00", "é\n\r\t")
