@@ -53,7 +53,7 @@ def test_what_filters_refuse_is_not_offered(
     file: str, name: str, explained: Explained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert proofs(explained(file, name))
-    monkeypatch.setattr(WhatIf, "_takes", lambda *_: False)
+    monkeypatch.setattr(WhatIf, "_rejection", lambda *_: "refused")
     assert not proofs(explained(file, name))
 
 
@@ -77,7 +77,7 @@ def test_only_the_filters_keep_it_back(
 ) -> None:
     """The devices alone would do: without the filters the answer makes the offer."""
     assert offered not in json.dumps(explained(file, name))
-    monkeypatch.setattr(WhatIf, "_takes", lambda *_: True)
+    monkeypatch.setattr(WhatIf, "_rejection", lambda *_: None)
     assert offered in json.dumps(explained(file, name))
 
 
