@@ -72,6 +72,7 @@ SLOW = (
     "cli/test_explain_pending.py",
     "cli/test_explain_targets.py::test_no_claim",
     "cli/test_explain_targets.py::test_pages_of",
+    "cli/test_explain_with_node.py",
     "cli/test_hostile_arguments.py",
     "cli/test_hostile_names.py",
     "cli/test_jsonpath.py",
@@ -94,7 +95,7 @@ SLOW = (
     "cli/test_top.py::test_the_most_that",
     "cli/test_usage.py::test_help_breaks",
     "cli/test_usage.py::test_top_takes",
-    "cli/test_with_node.py::test_a_domain",
+    "cli/test_with_node.py",
     "cluster/test_anonymize.py",
     "cluster/test_cluster.py::test_a_layered",
     "cluster/test_cluster.py::test_any_changes",
@@ -139,7 +140,9 @@ SLOW = (
     "explain/test_under_way.py",
     "explain/test_unmodelled.py",
     "explain/test_way.py",
+    "fit/test_agrees.py",
     "fit/test_chance.py::test_nodes",
+    "fit/test_daemon_set.py",
     "fit/test_existing.py",
     "fit/test_explained.py::test_deployments",
     "fit/test_hostile_workloads.py",
@@ -216,8 +219,8 @@ SLOW = (
     "usage/test_claim_use.py",
 )
 """Files, folders and tests that make check leaves out: they take seconds, start processes, or repeat a corpus."""
-MANY_CASES = 40
-"""Of a test with more cases than these, make check runs every fourth."""
+MANY_CASES, STRIDE = 24, 6
+"""Of a test with more cases than that many, make check runs every sixth."""
 SAMPLED = {
     "docs/test_site.py::test_pages_fit_and_ask_nobody_else": 2,
     "examples/test_with_node.py::test_what_an_error_proposes_can_be_used": 3,
@@ -301,9 +304,9 @@ def _mark_beyond_the_sample(items: Iterable[pytest.Item]) -> None:
 
 
 def _beyond_the_sample(items: Iterable[pytest.Item]) -> set[pytest.Item]:
-    """Of each test with many cases, all but every fourth: a table that is broken as a whole fails in these as well."""
+    """Of each test with many cases, all but every sixth: a table that is broken as a whole fails in these as well."""
     many = (cases for cases in _cases(items).values() if len(cases) > MANY_CASES)
-    return {case for cases in many for case in set(cases) - set(cases[::4])}
+    return {case for cases in many for case in set(cases) - set(cases[::STRIDE])}
 
 
 def _cases(items: Iterable[pytest.Item]) -> dict[str, list[pytest.Item]]:
