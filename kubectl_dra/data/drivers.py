@@ -241,6 +241,11 @@ class Driver(Struct, frozen=True):
         """The attribute that says which product a device is; empty if no products are known."""
         return next((name for name, known in self.attributes.items() if known.names == "products"), "")
 
+    @property
+    def profile_attribute(self) -> str:
+        """The attribute with the profile of a partition (MIG); empty if the driver publishes none."""
+        return next((name for name, known in self.attributes.items() if known.names == "mig"), "")
+
     def has_mig_profile(self, product: str, profile: str) -> bool | None:
         """Whether devices of a product can be partitioned like that; None if the catalogue does not say.
 
@@ -248,8 +253,10 @@ class Driver(Struct, frozen=True):
         """
         if product in self.without_mig:
             return False
+        if not profile:
+            return True if self.mig_by_product and product in self.products else None
         known = self.mig_by_product.get(product)
-        return None if known is None else not profile or whole_partition(profile) in known
+        return None if known is None else whole_partition(profile) in known
 
     def api_version(self, version: str) -> str:
         """The version of resource.k8s.io that a release of the driver writes; empty if that is not known."""

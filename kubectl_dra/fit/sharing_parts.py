@@ -61,9 +61,7 @@ def _possible(driver: Driver | None, device: Device, node: Node | None) -> bool 
     label = node.labels.get(driver.mig_label) if node is not None and driver.mig_label else None
     if label in ("true", "false"):
         return label == "true"
-    if product in driver.without_mig:
-        return False
-    return True if driver.mig_profiles and product in driver.products else None
+    return driver.has_mig_profile(product, "")
 
 
 def why_no_partition(driver: Driver | None, found: Partitioning) -> Words:

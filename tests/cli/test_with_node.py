@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kubectl_dra.data.drivers import catalogue
 from tests.cli.conftest import EXAMPLES, Dra, Ran, write_list
 from tests.cli.test_explain_with_node import FULL, JSON, asked, notes, nvidia, of_example, pending
 from tests.drivers.clusters import CRASHES, ENDED, plugin, status
@@ -597,7 +598,9 @@ def test_an_example_is_of_the_kind_that_is_asked_for(dra: Dra) -> None:
         ("8xA100,type=mig,profile=3g.40gb", "NVIDIA A100-SXM4-40GB has no profile 3g.40gb; its profiles are 1g.5gb, "),
         ("8xH200", "read profile of devices"),
         ("8xL4", "read profile of devices"),
+        ("8xA100,type=mig", "read profile of devices"),
         ("8xL4,type=mig,profile=3g.40gb", "NVIDIA L4 has no partitions (MIG)"),
+        ("a100-mig-1,profile=3g.40gb", "NVIDIA A100-SXM4-40GB has no profile 3g.40gb; its profiles are 1g.5gb, "),
     ],
 )
 def test_partitions_are_those_of_the_product(dra: Dra, words: str, told: str) -> None:
@@ -606,8 +609,22 @@ def test_partitions_are_those_of_the_product(dra: Dra, words: str, told: str) ->
     ran = of_example(dra, "mig-profile-missing", *asks, WITH, words)
     assert ran.code == 2 and told in said(ran)
     first = proposed(ran)[0]
-    assert first.startswith("product=NVIDIA A100 80GB PCIe,devices=8,type=mig,profile=")
+    assert "product=NVIDIA A100 80GB PCIe" in first and "profile=3g.40gb" in first
     assert of_example(dra, "mig-profile-missing", *asks, WITH, first).code == 0
+
+
+NVIDIA = catalogue().drivers["gpu.nvidia.com"]
+
+
+@pytest.mark.parametrize("form", ["product={product},devices=8,type=mig,profile={profile}", "a100-mig-1,{both}"])
+@pytest.mark.parametrize("profile", ["1g.5gb", "3g.40gb", "4g.24gb"])
+def test_each_product_is_taken_with_the_partitions_that_it_can_have(dra: Dra, form: str, profile: str) -> None:
+    """In words and for one more node like another: refused is just what the catalogue says cannot be."""
+    asks = ("-f", str(EXAMPLES / "mig-profile-missing" / "manifest.yaml"))
+    for product in NVIDIA.product_names:
+        words = form.format(product=product, profile=profile, both=f"product={product},profile={profile}")
+        refused = of_example(dra, "mig-profile-missing", *asks, WITH, words).code == 2
+        assert refused is (NVIDIA.has_mig_profile(product, profile) is False), words
 
 
 def test_other_products_of_the_name_have_the_partition(dra: Dra) -> None:

@@ -14,7 +14,15 @@ from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.drivers import Driver, catalogue
 from kubectl_dra.errors import FlagValueError, InputError
 from kubectl_dra.explain.question.device_facts import attribute_text, drivers_of, facts_of, own_name, products_meant
-from kubectl_dra.explain.question.node_in_words import LABEL, Described, amount, of_type, unknown_name, unknown_product
+from kubectl_dra.explain.question.node_in_words import (
+    LABEL,
+    Described,
+    amount,
+    no_partition,
+    of_type,
+    unknown_name,
+    unknown_product,
+)
 
 
 def changed_node(copy: NodeCopy, described: Described, snapshot: Snapshot) -> NodeCopy:
@@ -46,7 +54,20 @@ def changed_node(copy: NodeCopy, described: Described, snapshot: Snapshot) -> No
             driver = drivers[0] if drivers else None
             raise unknown_name(name, text, driver, described, f"devices of {copy.like}", tuple(there))
         copy = changed
+    for driver in drivers:
+        if not words.keys().isdisjoint(("product", driver.product_attribute, driver.profile_attribute)):
+            _check_partitions(copy, driver, described)
     return copy
+
+
+def _check_partitions(copy: NodeCopy, driver: Driver, described: Described) -> None:
+    """Raises FlagValueError: a device has a profile that its product cannot have."""
+    own = (device for slice_ in copy.slices if slice_.driver == driver.name for device in slice_.devices)
+    for device in own if driver.profile_attribute else ():
+        product = attribute_text(device, driver.product_attribute)
+        profile = attribute_text(device, driver.profile_attribute)
+        if profile and driver.has_mig_profile(product, profile) is False:
+            raise no_partition(driver, (product,), profile, described)
 
 
 def _each(copy: NodeCopy, change: Callable[[Device], Device | None]) -> NodeCopy | None:

@@ -153,7 +153,12 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
     ):
         products = (exact,)
     kind = _kind(driver, typed)
-    products = _with_partitions(driver, kind, products, described)
+    partitions, profile = driver.profile_attribute in kind.always, typed.get(driver.profile_attribute, "")
+    if partitions:
+        named = products
+        products = tuple(product for product in named if driver.has_mig_profile(product, profile) is not False)
+        if named and not products:
+            raise no_partition(driver, named, profile, described)
     said = typed_facts(driver, typed, described, snapshot)
     certain = {
         name: next(iter(known.values))
@@ -179,13 +184,11 @@ def node_in_words(described: Described, names: Iterable[str], snapshot: Snapshot
         {name: value for name, value in facts.capacity.items() if full.capacity[name] is value},
         facts.like,
     )
-    named = described.all.get("product", "")
-    called_so = meant(named, driver.product_names) if products else ()
-    profile = described.all.get(_profile_attribute(driver, kind), "")
+    called_so = meant(described.all.get("product", ""), driver.product_names) if products else ()
     not_there = [
         name
         for name in called_so
-        if name not in products and not (profile and driver.has_mig_profile(name, profile) is False)
+        if name not in products and not (partitions and driver.has_mig_profile(name, profile) is False)
     ]
     return NodeInWords(node, device, driver, kind, products, beside, described, not_there=not_there)
 
@@ -333,30 +336,17 @@ def _products(driver: Driver, wanted: str, described: Described, snapshot: Snaps
     return products
 
 
-def _profile_attribute(driver: Driver, kind: Kind) -> str:
-    """The attribute with the profile of a partition; empty if these are none."""
-    return next((name for name in kind.always if driver.attributes[name].names == "mig"), "")
-
-
-def _with_partitions(driver: Driver, kind: Kind, products: tuple[str, ...], described: Described) -> tuple[str, ...]:
-    """Of partitions, the products that can have them, if one was named; all others as they are."""
-    attribute = _profile_attribute(driver, kind)
-    wanted = described.all.get(attribute, "")
-    can = tuple(product for product in products if driver.has_mig_profile(product, wanted) is not False)
-    if not attribute or not products or can:
-        return can if attribute else products
+def no_partition(driver: Driver, products: Sequence[str], wanted: str, described: Described) -> FlagValueError:
+    """Error that products cannot be partitioned like this, with products that can and what these can have."""
+    attribute, size = driver.profile_attribute, wanted.partition("g")[0]
     own = dict.fromkeys(profile for product in products for profile in driver.mig_by_product.get(product, ()))
-    size = wanted.partition("g")[0]
     others = [product for product in driver.product_names if driver.has_mig_profile(product, wanted)]
+    alike = [profile for profile in own if profile.partition("g")[0] == size]
     instead = [(f"With {product}", described.written({"product": product})) for product in others[:2]]
-    instead += [
-        (f"With {profile}", described.written({attribute: profile}))
-        for profile in own
-        if profile.partition("g")[0] == size
-    ]
+    instead += [(f"With {profile}", described.written({attribute: profile})) for profile in alike]
     its, have = ("its", "has") if len(products) == 1 else ("their", "have")
     text = f"{attribute} {wanted}; {its} {attribute}s are {some(list(own), 6)}" if own else "partitions (MIG)"
-    raise FlagValueError(f"{some(products)} {have} no {text}", instead=instead)
+    return FlagValueError(f"{some(products)} {have} no {text}", instead=instead)
 
 
 def unknown_product(

@@ -311,7 +311,9 @@ def _usable(
         except FlagValueError as next_error:
             if again:
                 for further, usable in _usable(next_error, others, questions, snapshot, scheduler, again=False):
-                    yield f"{label}, {further[:1].lower()}{further[1:]}", usable
+                    # One that changes what was proposed says what it changes; one that adds to it says both.
+                    adds = set(value.split(",")) <= set(usable.split(","))
+                    yield f"{label}, {further[:1].lower()}{further[1:]}" if adds else further, usable
         except DraError:
             continue
         else:
