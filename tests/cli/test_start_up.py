@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import kubectl_dra
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "explain" / "attribute-absent"
 EXPLAIN = (EXAMPLE / "command").read_text(encoding="utf-8").split()[2:]
 RUN = """
@@ -41,6 +43,9 @@ HEAVY = {
 CAUSES = "kubectl_dra.explain.causes."
 
 
+COMMANDS = sorted(path.stem for path in (Path(kubectl_dra.__file__).parent / "cli" / "help").glob("*.txt"))
+
+
 def loaded(words: list[str]) -> tuple[set[str], list[str]]:
     """All modules after a command, and those of our classes that are dataclasses."""
     command = [sys.executable, "-c", RUN, *words]
@@ -51,8 +56,13 @@ def loaded(words: list[str]) -> tuple[set[str], list[str]]:
 
 @pytest.mark.parametrize(
     ("words", "own", "others"),
-    [(EXPLAIN, 256, 180), (["--help"], 25, 155), (["lint", "--help"], 12, 172), (["version", "--client"], 90, 180)],
-    ids=["explain", "help", "help of a command", "version"],
+    [
+        (EXPLAIN, 256, 180),
+        (["--help"], 25, 155),
+        (["version", "--client"], 90, 180),
+        *(([name, "--help"], 18, 172) for name in COMMANDS),
+    ],
+    ids=["explain", "help", "version", *COMMANDS],
 )
 def test_few_modules_are_imported(words: list[str], own: int, others: int) -> None:
     modules, dataclasses = loaded(words)

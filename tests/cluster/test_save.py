@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from kubectl_dra.api.pods import ContainerStatus
 from kubectl_dra.api.releases import Release
 from kubectl_dra.cli.main import run
 from kubectl_dra.cluster.anonymize import Anonymizer
@@ -81,13 +84,39 @@ def test_pods_are_reduced_to_what_decides() -> None:
     assert out["status"] == {"phase": "Running"}
 
 
-@pytest.mark.parametrize(("state", "kept"), [({"terminated": {"exitCode": 1}}, 2), ({"running": {}}, 0)])
-def test_a_container_that_runs_stays_beside_one_that_failed(state: Json, kept: int) -> None:
-    """A file without it would say that all containers of the pod have ended."""
-    statuses = [{"name": "main", "state": state}, {"name": "beside", "state": {"running": {}}}]
+AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "example.com/gpu"]), st.sampled_from(["1", "2"]), max_size=2)
+STATUS = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from(["main", "beside"]),
+        "state": st.sampled_from(
+            [
+                {"running": {}},
+                {"waiting": {}},
+                {"waiting": {"reason": "CreateContainerError", "message": "m"}},
+                {"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:00:00Z"}},
+                {"terminated": {"exitCode": 1}},
+            ]
+        ),
+    },
+    optional={"resources": st.fixed_dictionaries({}, optional={"requests": AMOUNTS}), "allocatedResources": AMOUNTS},
+)
+
+
+@given(st.lists(STATUS, max_size=2, unique_by=lambda status: status["name"]), st.booleans())
+def test_statuses_of_containers_are_read_as_they_were(
+    tmp_path_factory: Any, statuses: list[Json], ending: bool
+) -> None:
+    """One that runs stays beside one that failed: without it all containers would have ended."""
+    path = tmp_path_factory.mktemp("pod") / "pod.json"
     pod = {**POD, "status": {"phase": "Running", "containerStatuses": statuses}}
-    saved = reduced(pod)["status"].get("containerStatuses", [])
-    assert [status["name"] for status in saved] == ["main", "beside"][:kept]
+    if ending:
+        pod["metadata"] = {**POD["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+    def read(raw: Json) -> tuple[ContainerStatus, ...]:
+        path.write_text(json.dumps(raw))
+        return read_snapshot([str(path)]).pods["ml", "train"].status.container_statuses
+
+    assert read(reduced(pod)) == read(pod)
 
 
 def test_nodes_keep_labels_taints_and_what_is_allocatable() -> None:

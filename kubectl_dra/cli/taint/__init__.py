@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated, Any
@@ -11,7 +12,6 @@ from typer import Argument, Option
 from kubectl_dra.cli import options as opt
 from kubectl_dra.cli.command_line import ClusterCommand, ReadingFlags
 from kubectl_dra.errors import UsageError
-from kubectl_dra.taint import times
 
 
 class DryRun(StrEnum):
@@ -71,9 +71,21 @@ class OptionalWait(ClusterCommand):
                     "--dry-run needs a value: --dry-run=client only says what would be done, --dry-run=server lets "
                     f"the server check it as well. See '{ctx.command_path} --help'"
                 )
-            if word == "--wait" and times.is_duration(value):
-                raise UsageError(f"--wait {value} names a device {value}; for the longest wait write --wait={value}")
-        return super().parse_args(ctx, [f"--wait={times.FOREVER}" if word == "--wait" else word for word in args])
+        if "--wait" in args:
+            args = _with_its_wait(args)
+        return super().parse_args(ctx, args)
+
+
+def _with_its_wait(args: Sequence[str]) -> list[str]:
+    """The arguments, with --wait alone as the longest one. Raises UsageError: a duration that does not follow "="."""
+    from kubectl_dra.taint.times import FOREVER, is_duration
+
+    for word, value in pairwise([*args, ""]):
+        if word == "--":
+            break
+        if word == "--wait" and is_duration(value):
+            raise UsageError(f"--wait {value} names a device {value}; for the longest wait write --wait={value}")
+    return [f"--wait={FOREVER}" if word == "--wait" else word for word in args]
 
 
 class DeviceFlags(ReadingFlags, frozen=True):
