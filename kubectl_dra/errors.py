@@ -29,14 +29,6 @@ class InputError(DraError):
     """A file or an object in it is unusable: unreadable, not YAML, of the wrong kind, ambiguous."""
 
 
-def about(what: str, error: InputError | UsageError) -> InputError | UsageError:
-    """The error of a part as one of the whole: ``what`` comes first, the lines and commands below it stay."""
-    text = f"{what}: {error}"
-    whole = UsageError(text) if isinstance(error, UsageError) else InputError(text)
-    whole.more, whole.commands = error.more, error.commands
-    return whole
-
-
 class FileError(InputError):
     """An input, or something at a position in it, is unusable.
 
@@ -88,3 +80,11 @@ class NoDRA(DraError):
 
 class UndeterminedError(DraError):
     """The known facts do not answer the question. Exit code 3."""
+
+
+def about(what: str, error: InputError | UndeterminedError | UsageError) -> InputError | UndeterminedError | UsageError:
+    """The error of a part as one of the whole: ``what`` comes first, the lines and commands below it stay."""
+    kind = next(kind for kind in (InputError, UndeterminedError, UsageError) if isinstance(error, kind))
+    whole = kind(f"{what}: {error}")
+    whole.more, whole.commands = error.more, error.commands
+    return whole

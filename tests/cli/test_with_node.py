@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from kubectl_dra.data.drivers import catalogue
 from tests.cli.conftest import EXAMPLES, Dra, Ran, write_list
@@ -611,6 +612,28 @@ def test_partitions_are_those_of_the_product(dra: Dra, words: str, told: str) ->
     first = proposed(ran)[0]
     assert "product=NVIDIA A100 80GB PCIe" in first and "profile=3g.40gb" in first
     assert of_example(dra, "mig-profile-missing", *asks, WITH, first).code == 0
+
+
+@pytest.mark.parametrize("command", ["explain", "fit"])
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("Node", "so whether there is a Node a100-mig-1 is unknown"),
+        ("ResourceSlice", "so which devices node a100-mig-1 has is unknown"),
+    ],
+)
+def test_what_was_not_read_of_a_node_is_not_denied(
+    dra: Dra, tmp_path: Path, command: str, kind: str, told: str
+) -> None:
+    example = EXAMPLES / "mig-profile-missing"
+    cluster = yaml.safe_load((example / "cluster.yaml").read_text())
+    cluster["items"] = [item for item in cluster["items"] if item["kind"] != kind]
+    cluster["kubectl-dra"]["read"].remove(kind)
+    (tmp_path / "cluster.json").write_text(json.dumps(cluster))
+    words = "a100-mig-1,profile=3g.20gb"
+    asks = ("-f", str(example / "manifest.yaml"), "--snapshot", str(tmp_path / "cluster.json"), WITH, words)
+    ran = dra(command, *asks)
+    assert (ran.code, said(ran).count(words)) == (3, 1) and told in said(ran)
 
 
 NVIDIA = catalogue().drivers["gpu.nvidia.com"]

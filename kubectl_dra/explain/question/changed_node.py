@@ -12,7 +12,7 @@ from kubectl_dra.api.slices import Device
 from kubectl_dra.cluster.cluster import NodeCopy
 from kubectl_dra.cluster.snapshot import Snapshot
 from kubectl_dra.data.drivers import Driver, catalogue
-from kubectl_dra.errors import FlagValueError, InputError
+from kubectl_dra.errors import FlagValueError, InputError, UndeterminedError
 from kubectl_dra.explain.question.device_facts import attribute_text, drivers_of, facts_of, own_name, products_meant
 from kubectl_dra.explain.question.node_in_words import (
     LABEL,
@@ -30,6 +30,7 @@ def changed_node(copy: NodeCopy, described: Described, snapshot: Snapshot) -> No
 
     Raises:
         InputError: an attribute, capacity, product or value that its devices cannot have.
+        UndeterminedError: it has no devices, and not all ResourceSlices were read.
     """
     if described.labels:
         old = copy.node
@@ -38,6 +39,8 @@ def changed_node(copy: NodeCopy, described: Described, snapshot: Snapshot) -> No
     words = {name: text for name, text in described.words.items() if not name.startswith(LABEL)}
     devices = [device for slice_ in copy.slices for device in slice_.devices]
     if words and not devices:
+        if (gap := snapshot.missing("ResourceSlice")) is not None:
+            raise UndeterminedError(f"{gap}, so which devices node {copy.like} has is unknown")
         raise InputError(f"node {copy.like} has no devices")
     drivers = [known for slice_ in copy.slices if (known := catalogue().driver(slice_.driver)) is not None]
     for name, text in words.items():

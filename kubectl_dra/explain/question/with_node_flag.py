@@ -130,7 +130,7 @@ def additions(new: Sequence[NewNodes], snapshot: Snapshot, scheduler: Scheduler)
                 raise UsageError(f"{new_nodes.first} holds {len(addition.nodes)} nodes; count=N goes with one")
         except FlagValueError as error:
             raise FlagValueError(f'{FLAG} "{new_nodes.text}": {error}', new_nodes.text, error.instead) from None
-        except (InputError, UsageError) as error:
+        except (InputError, UndeterminedError, UsageError) as error:
             raise about(f'{FLAG} "{new_nodes.text}"', error) from None
         names.update(dict.fromkeys(copy.node.name for copy in addition.nodes))
         pools.update(slice_.pool for copy in addition.nodes for slice_ in copy.slices)
@@ -156,7 +156,7 @@ def _addition(new: NewNodes, names: Collection[str], cluster: Callable[[], Snaps
         return _of_file(new, scheduler)
     if (gap := cluster().missing("Node")) is not None:
         wanted = like or named
-        raise UndeterminedError(f'{FLAG} "{new.text}": {gap}, so whether there is a Node {wanted} is unknown')
+        raise UndeterminedError(f"{gap}, so whether there is a Node {wanted} is unknown")
     raise unknown_node(new, like, names, cluster())
 
 
